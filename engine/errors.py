@@ -1,0 +1,95 @@
+"""Every error a person can cause or meet, in one tree.
+
+    LoupeError                 has a message that says what is wrong, the value, and the way out
+    ├── InvalidSettings        a sampling, stop or engine setting is out of range (also a ValueError)
+    ├── PromptError
+    │   ├── EmptyPrompt        no token to run on
+    │   └── PromptTooLong      more tokens or bytes than the model, or this program, reads
+    ├── ModelError
+    │   ├── ModelNotFound      no such folder, file or name
+    │   ├── ModelUnreachable   the Hub or the package index did not answer
+    │   ├── ModelTooLarge      the weights do not fit in memory
+    │   ├── UnsupportedModel   the architecture does not let its attention be seen
+    │   ├── CorruptModel       files are truncated, unreadable, or not what they should be
+    │   └── ImportFailed       the one-time import could not be finished (a full disk, say)
+    └── SessionError
+        ├── NotPrefilled       a step was asked for before there is a prompt
+        ├── SessionFinished    a stop rule has fired; nothing is left to decode
+        ├── UnknownStep        a step or token that this session does not have
+        ├── NumericalFailure   the model returned NaN or no finite score
+        └── EngineStopped      the thread that owns the model is gone
+
+A broken promise between our own files is an assert, never one of these.
+"""
+
+
+class LoupeError(Exception):
+    """Something a person can act on."""
+
+
+class InvalidSettings(LoupeError, ValueError):
+    """A setting is out of range."""
+
+
+class PromptError(LoupeError):
+    """The prompt cannot be run."""
+
+
+class EmptyPrompt(PromptError):
+    """The prompt has no token."""
+
+
+class PromptTooLong(PromptError):
+    """The prompt does not fit the model's context, or this program's limit."""
+
+
+class ModelError(LoupeError):
+    """A model cannot be had."""
+
+
+class ModelNotFound(ModelError):
+    """No such folder, file or name."""
+
+
+class ModelUnreachable(ModelError):
+    """The network did not answer."""
+
+
+class ModelTooLarge(ModelError):
+    """The weights do not fit in memory."""
+
+
+class UnsupportedModel(ModelError):
+    """The architecture cannot be inspected."""
+
+
+class CorruptModel(ModelError):
+    """The files are damaged or not what they claim to be."""
+
+
+class ImportFailed(ModelError):
+    """The one-time import did not finish; nothing half-written is left in use."""
+
+
+class SessionError(LoupeError):
+    """A session cannot do what was asked; it stays as it was."""
+
+
+class NotPrefilled(SessionError):
+    """There is no prompt in the cache yet."""
+
+
+class SessionFinished(SessionError):
+    """A stop rule has fired."""
+
+
+class UnknownStep(SessionError):
+    """No such step, or no such token."""
+
+
+class NumericalFailure(SessionError):
+    """The scores are not numbers."""
+
+
+class EngineStopped(SessionError):
+    """The engine thread has ended."""

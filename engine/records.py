@@ -1,0 +1,336 @@
+"""What leaves the engine: frozen values in plain Python and numpy.
+
+One StepRecord is one forward of the model and the token drawn from its last row. Step 0 is the
+prefill. After any step the cache holds every token except the one just drawn.
+
+Letters in shapes: L layers, H query heads, G key-value heads, K keys visible, M tokens fed, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.config import SamplingParams
+
+Phase = Literal["prefill", "decode"]
+Role = Literal["template", "prompt", "generated", "forced"]
+DrawMode = Literal["greedy", "inverse_cdf", "multinomial", "forced"]
+FinishReason = Literal[
+    "end_id", "max_new_tokens", "context_limit", "stop_string", "kv_bytes", "nan", "user", "disconnect"
+]
+
+CANDIDATES = 256  # likeliest tokens whose raw logits every record keeps
+SHOWN = 64  # of those, how many carry their probability at every stage
+TAIL_BINS = 64  # histogram over all the other logits
+
+
+def freeze_arrays(record: object) -> None:
+    """Make every array of a dataclass read-only: frozen=True does not reach into arrays."""
+    for field in fields(record):  # type: ignore[arg-type]
+        value = getattr(record, field.name)
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CharPart:
+    """Which bytes of one character a token holds, where a character is split over tokens.
+
+    char   the whole character; None while its last bytes have not come
+    first  1-based number of the token's first byte within the character; last likewise, inclusive
+    of     bytes in the whole character, as its first byte declares
+    """
+
+    char: str | None
+    first: int
+    last: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class TokenPiece:
+    """One token as bytes. Text is a view: it is joined from bytes, never from pieces of text.
+
+    text   the bytes as text where they are whole characters on their own, else None
+    parts  for each character that is split between this token and a neighbour
+    """
+
+    token_id: int
+    raw: bytes
+    text: str | None
+    special: bool
+    parts: tuple[CharPart, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedText:
+    """Text of a token sequence, and the bytes of a last character that is not complete yet."""
+
+    text: str
+    pending: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedPrompt:
+    """Token ids and, for each, whether a person typed it or the chat template inserted it."""
+
+    ids: tuple[int, ...]
+    roles: tuple[Role, ...]
+    notes: tuple[str, ...] = ()  # e.g. "The prompt ends in a space, which is a token of its own."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """The raw scores of one step, small enough to keep: the likeliest tokens, the rest as a histogram.
+
+    ids, logits  (N,) int32, float32, in falling order; N = min(CANDIDATES, V)
+    seen         (N,) bool, whether the repetition penalty acts on the token
+    log_sum_exp  over all V logits, so that raw probability = exp(logit - log_sum_exp)
+    tail_counts  (TAIL_BINS,) int32, how many of the other V - N logits fall in each equal bin
+    tail_low, tail_high  edges of the histogram
+    """
+
+    ids: NDArray[np.int32]
+    logits: NDArray[np.float32]
+    seen: NDArray[np.bool_]
+    log_sum_exp: float
+    tail_counts: NDArray[np.int32]
+    tail_low: float
+    tail_high: float
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stage:
+    """The distribution after one stage of sampling.
+
+    name          "logits", "repetition_penalty", "temperature", "top_k", "top_p", "min_p" or "greedy"
+    label         the name with its setting, e.g. "top-k 50"
+    kept          tokens with a probability above zero
+    removed_mass  probability, before this stage, of the tokens this stage removed
+    entropy_bits  of this distribution; zero-probability tokens add nothing
+    top_ids, top_probs  (16,) the likeliest at this stage, in falling order (fewer if fewer are kept)
+    probs         (SHOWN,) float64, aligned with the record's candidates.ids[:SHOWN]; 0 where removed
+    """
+
+    name: str
+    label: str
+    kept: int
+    removed_mass: float
+    entropy_bits: float
+    top_ids: NDArray[np.int32]
+    top_probs: NDArray[np.float64]
+    probs: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """How one token came out of the final distribution.
+
+    u            uniform number in [0, 1) keyed by (seed, step); None where no draw was made
+    drawn_id     what the sampler took; differs from token_id only where a token was forced
+    token_id     what the sequence goes on with
+    low, high    the interval of [0, 1) that belongs to drawn_id, tokens laid out by falling probability
+    raw_prob, final_prob  of token_id, before and after the stages
+    raw_rank     1 for the likeliest token by raw logits
+    """
+
+    mode: DrawMode
+    u: float | None
+    drawn_id: int
+    token_id: int
+    low: float
+    high: float
+    raw_prob: float
+    final_prob: float
+    raw_rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class StopCheck:
+    """One stop rule after one token.
+
+    state      how near it was, in words: "12 of 256 new tokens"
+    nearness   0 (far) to 1 (fired); None where a rule knows no distance
+    """
+
+    rule: str
+    label: str
+    armed: bool
+    fired: bool
+    state: str
+    nearness: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class StepTiming:
+    """Wall time in ms; the device is synchronised before and after the forward.
+
+    wait     from asking to the start of the forward
+    forward  the model
+    sample   stages, draw and stop rules
+    total    from asking to the finished record
+    """
+
+    wait_ms: float
+    forward_ms: float
+    sample_ms: float
+    total_ms: float
+
+    @property
+    def other_ms(self) -> float:
+        """Bookkeeping: what is not waiting, forward or sampling."""
+        return max(0.0, self.total_ms - self.wait_ms - self.forward_ms - self.sample_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUse:
+    """Bytes after a step: sums over our own live tensors, one formula, and (the last two) what the system says.
+
+    kv_formula      kv_len times the bytes one token adds, from the model's shape
+    capture         queries and logits kept so that recent steps can be looked at
+    process         resident set of this process
+    device_allocated  what the CUDA allocator has handed out; None on CPU
+    """
+
+    weight_bytes: int
+    kv_live_bytes: int
+    kv_reserved_bytes: int
+    kv_formula_bytes: int
+    capture_bytes: int
+    process_bytes: int
+    device_allocated_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepRecord:
+    """One forward of the model and the token drawn from its last row.
+
+    index         0 is the prefill; 1, 2, ... are decode steps
+    input_ids     (M) ids fed to this forward: the whole prompt at step 0, one id after
+    positions     (M) their positions
+    emitted_ids   ids drawn: one
+    kv_len        tokens in the cache after this forward
+    kv_bytes      bytes those tokens take: sum over live tensors
+    kv_norms      (2, L, G, M) float32, L2 norm of each new key (0) and value (1), from the cache itself
+    text          generated text so far, held back where a stop string may still complete
+    held          text held back for that reason
+    pending       bytes of a character that is not complete yet
+    finish_reason None while decoding may go on
+    logit_rows    rows of logits computed in this forward; one is used
+    batch_size    sessions that shared the forward
+    sampling      the settings that made the draw
+    timing        None where the record was rebuilt by prefilling: no such step was run, so none was timed
+    """
+
+    index: int
+    input_ids: tuple[int, ...]
+    positions: tuple[int, ...]
+    emitted_ids: tuple[int, ...]
+    kv_len: int
+    kv_bytes: int
+    kv_norms: NDArray[np.float32]
+    candidates: Candidates
+    stages: tuple[Stage, ...]
+    draw: Draw
+    sampling: SamplingParams
+    stops: tuple[StopCheck, ...]
+    finish_reason: FinishReason | None
+    text: str
+    held: str
+    pending: bytes
+    timing: StepTiming | None
+    memory: MemoryUse
+    logit_rows: int
+    batch_size: int
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def phase(self) -> Phase:
+        return "prefill" if self.index == 0 else "decode"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PromptRow:
+    """What the model would have said after one prompt token: a row that generation throws away."""
+
+    position: int
+    top_ids: NDArray[np.int32]  # (10,)
+    top_probs: NDArray[np.float64]  # (10,)
+    actual_next_id: int | None  # the token that does follow; None at the end of the prompt
+    actual_next_prob: float | None
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+@dataclass(frozen=True, slots=True)
+class StageProbability:
+    """One named token's probability after one stage."""
+
+    stage: str
+    label: str
+    prob: float
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One comparison of the live self-test.
+
+    compared    what was held against what, in words
+    difference  the largest difference found, in `unit`
+    tolerance   the largest that passes
+    """
+
+    name: str
+    compared: str
+    passed: bool
+    difference: float
+    tolerance: float
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """A loaded model in numbers.
+
+    origin              where the weights come from, in words: "dequantised from Q4_1"
+    parameters          unique ones: a tied embedding counts once
+    kv_bytes_per_token  what one token adds to the cache over all layers, by formula
+    context_limit       tokens the model was made for; None where the config does not say
+    defaults            the model's own generation_config, shown and applied only when asked for
+    """
+
+    id: str
+    name: str
+    architecture: str
+    origin: str
+    licence: str
+    folder: str
+    dtype: str
+    device: str
+    parameters: int
+    weight_bytes: int
+    num_layers: int
+    num_heads: int
+    num_kv_heads: int
+    head_dim: int
+    vocab_size: int
+    kv_bytes_per_token: int
+    context_limit: int | None
+    end_ids: tuple[int, ...]
+    has_chat_template: bool
+    defaults: MappingProxyType[str, object]
+    notes: tuple[str, ...] = ()  # doubts found while importing, in words
