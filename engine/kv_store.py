@@ -1,0 +1,105 @@
+"""The KV cache of one sequence: what every layer remembers, and what it costs.
+
+After a step the cache holds every token except the one just drawn, so `length` is one less than the
+number of tokens on screen. One contiguous buffer per layer grows by doubling and is appended to in
+place; any earlier length is a view of the same storage, so looking back copies nothing.
+
+Sliding-window layers keep every key too: the mask applies the window, and a rewind can always be done.
+Letters in shapes: G key-value heads, C capacity in tokens, N tokens, D head width (keys and values may differ).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+FIRST_CAPACITY = 64  # tokens; a short prompt and a short answer never reallocate
+
+
+class KVStore:
+    """Growable keys and values of one sequence, all layers."""
+
+    def __init__(self, num_layers: int) -> None:
+        self.num_layers = num_layers
+        self.length = 0  # tokens that every layer holds; moves only when a forward is complete
+        self._keys: list[Tensor | None] = [None] * num_layers
+        self._values: list[Tensor | None] = [None] * num_layers
+
+    def append(self, layer: int, keys: Tensor, values: Tensor) -> None:
+        """Write `keys` and `values` (G, M, D) behind the first `length` tokens of a layer.
+
+        `length` does not move: `advance` does that once, after all layers have appended, so a forward
+        that fails half-way leaves the cache as it was.
+        """
+        end = self.length + keys.shape[1]
+        self._keys[layer] = _written(self._keys[layer], self.length, end, keys)
+        self._values[layer] = _written(self._values[layer], self.length, end, values)
+
+    def advance(self, num_tokens: int) -> None:
+        """Make the tokens appended by a whole forward part of the cache."""
+        self.length += num_tokens
+
+    def view(self, layer: int, length: int) -> tuple[Tensor, Tensor]:
+        """Keys and values (G, N, D) of the first `length` tokens: views, not copies."""
+        keys, values = self._keys[layer], self._values[layer]
+        assert keys is not None and values is not None, f"layer {layer} holds nothing yet"
+        assert length <= keys.shape[1], f"layer {layer} has room for {keys.shape[1]} tokens, {length} were asked for"
+        return keys[:, :length], values[:, :length]
+
+    def truncate(self, length: int) -> None:
+        """Forget every token from position `length` on. The buffers stay, so this costs nothing."""
+        assert 0 <= length <= self.length, f"cannot cut a cache of {self.length} tokens to {length}"
+        self.length = length
+
+    def fork(self, length: int) -> KVStore:
+        """An independent copy of the first `length` tokens."""
+        assert length <= self.length, f"cannot fork {length} tokens of {self.length}"
+        branch = KVStore(self.num_layers)
+        for layer in range(self.num_layers):
+            if self._keys[layer] is not None:
+                keys, values = self.view(layer, length)
+                branch.append(layer, keys, values)
+        branch.length = length
+        return branch
+
+    def clear(self) -> None:
+        """Drop the tensors."""
+        self.length = 0
+        self._keys = [None] * self.num_layers
+        self._values = [None] * self.num_layers
+
+    def norms(self, start: int, end: int) -> Tensor:
+        """L2 norms (2, L, G, M) of the keys (0) and values (1) at positions start to end, fp32 on CPU."""
+        views = [self.view(layer, end) for layer in range(self.num_layers)]
+        keys = torch.stack([k[:, start:].float().norm(dim=-1) for k, _ in views])  # (L, G, M)
+        values = torch.stack([v[:, start:].float().norm(dim=-1) for _, v in views])  # (L, G, M)
+        return torch.stack([keys, values]).cpu()
+
+    def bytes_at(self, length: int) -> int:
+        """Bytes of the first `length` tokens: a sum over the live tensors."""
+        if length == 0:
+            return 0
+        views = [t for layer in range(self.num_layers) for t in self.view(layer, length)]
+        return sum(t.numel() * t.element_size() for t in views)
+
+    @property
+    def live_bytes(self) -> int:
+        """Bytes of the tokens held."""
+        return self.bytes_at(self.length)
+
+    @property
+    def reserved_bytes(self) -> int:
+        """Bytes allocated, room for tokens to come included."""
+        return sum(t.numel() * t.element_size() for t in (*self._keys, *self._values) if t is not None)
+
+
+def _written(buffer: Tensor | None, start: int, end: int, new: Tensor) -> Tensor:
+    """`buffer` (G, C, D) with `new` (G, M, D) at start:end; reallocated, doubling, when it is too short."""
+    if buffer is None or buffer.shape[1] < end:
+        capacity = max(end, FIRST_CAPACITY if buffer is None else 2 * buffer.shape[1])
+        grown = new.new_empty(new.shape[0], capacity, new.shape[2])
+        if buffer is not None:
+            grown[:, :start] = buffer[:, :start]
+        buffer = grown
+    buffer[:, start:end] = new
+    return buffer

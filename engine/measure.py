@@ -1,0 +1,41 @@
+"""Clocks and memory of this process: the numbers that are asked of the system.
+
+On CUDA a clock means nothing until the device has finished, so `Stopwatch` waits for it at both ends.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import psutil
+import torch
+
+_process = psutil.Process()
+
+
+def now_ms() -> float:
+    """A clock that only goes forward, in ms."""
+    return time.perf_counter_ns() / 1e6
+
+
+def synchronise(device: torch.device) -> None:
+    """Wait for work that was queued on a CUDA device; nothing to wait for on CPU."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def process_bytes() -> int:
+    """Resident set of this process. It shrinks late: the C library keeps freed memory for a while."""
+    return int(_process.memory_info().rss)
+
+
+def device_allocated_bytes(device: torch.device) -> int | None:
+    """Bytes that PyTorch's CUDA allocator has handed out; None on CPU."""
+    return torch.cuda.memory_allocated(device) if device.type == "cuda" else None
+
+
+def unique_bytes(tensors: Sequence[torch.Tensor]) -> int:
+    """Bytes of all distinct storages: a tied embedding counts once."""
+    storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}
+    return sum(storages.values())

@@ -1,0 +1,159 @@
+"""The one place that calls the model: a batch of sessions forward, or one session replayed.
+
+A forward writes: every session's new keys and values land in its store. A replay only reads: it feeds
+tokens that the store already holds, against the cached prefix, to recover what was not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from engine import attention
+from engine.attention import ForwardPass, LayerQuery, LayersDone, running
+from engine.errors import UnsupportedModel
+from engine.kv_store import KVStore
+from engine.measure import now_ms, synchronise
+from engine.model_cache import StoreCache
+
+LogitRows = Literal["none", "last", "all"]
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """What one session puts into a forward: its store, and the ids that follow what the store holds."""
+
+    store: KVStore
+    token_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RowResult:
+    """What one session gets out of a forward.
+
+    logits   (R, V) float32 on CPU, the last R rows; R is 0 for a prefill chunk that is not the last
+    queries  layer -> the last row's query
+    """
+
+    logits: Tensor
+    queries: dict[int, LayerQuery]
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardResult:
+    """One forward of the model: a result per session, and the wall time, device synchronised."""
+
+    rows: tuple[RowResult, ...]
+    forward_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """logits (R, V) float32 on CPU; weights: layer -> (H, M, K) float32 on CPU."""
+
+    logits: Tensor
+    weights: dict[int, Tensor]
+
+
+class ModelRunner:
+    """Owns the model's forward. Lives on the engine thread, inside torch.inference_mode."""
+
+    def __init__(self, model: PreTrainedModel, *, keep_queries: bool = True) -> None:
+        self.model = model
+        self.device = next(model.parameters()).device
+        self.keep_queries = keep_queries
+        self.num_layers = int(model.config.get_text_config().num_hidden_layers)
+        attention.install(model)
+        self.keys_are_cached = self._warm_up()
+
+    def new_store(self) -> KVStore:
+        """An empty cache for one session."""
+        return KVStore(self.num_layers)
+
+    def forward(self, batch: Sequence[Feed], *, logit_rows: LogitRows = "last") -> ForwardResult:
+        """Run every session of `batch` in one forward; each must feed the same number of tokens.
+
+        Nothing is committed if the model fails: the stores keep their length.
+        """
+        num_new = len(batch[0].token_ids)
+        assert all(len(feed.token_ids) == num_new for feed in batch), "one forward feeds one number of tokens"
+        stores = [feed.store for feed in batch]
+        forward_pass = ForwardPass(
+            stores, [s.length for s in stores], num_new, keep_queries=self.keep_queries, direct=self.keys_are_cached
+        )
+        synchronise(self.device)
+        started = now_ms()
+        logits = self._call(forward_pass, [feed.token_ids for feed in batch], logit_rows)
+        synchronise(self.device)
+        elapsed = now_ms() - started
+        for store in stores:
+            store.advance(num_new)
+        host = logits.float().cpu()  # (B, R, V)
+        rows = tuple(RowResult(host[i], forward_pass.queries[i]) for i in range(len(batch)))
+        return ForwardResult(rows, elapsed)
+
+    def replay(
+        self,
+        store: KVStore,
+        token_ids: Sequence[int],
+        start: int,
+        *,
+        weights_of: frozenset[int] = frozenset(),
+        logit_rows: LogitRows = "none",
+    ) -> Replay:
+        """Feed `token_ids` at positions from `start` against what `store` already holds; write nothing."""
+        assert start + len(token_ids) <= store.length, "a replay feeds tokens that the cache holds"
+        stop_after = max(weights_of) if logit_rows == "none" and weights_of else None
+        forward_pass = ForwardPass(
+            [store], [start], len(token_ids), keep_queries=False, weights_of=weights_of, read_only=True,
+            stop_after=stop_after, direct=self.keys_are_cached,
+        )  # fmt: skip
+        try:
+            logits = self._call(forward_pass, [tuple(token_ids)], logit_rows)
+        except LayersDone:
+            logits = torch.empty(1, 0, 0)
+        weights = {layer: w[0].cpu() for layer, w in forward_pass.weights.items()}
+        return Replay(logits[0].float().cpu(), weights)
+
+    def _call(self, forward_pass: ForwardPass, token_ids: Sequence[Sequence[int]], logit_rows: LogitRows) -> Tensor:
+        """Logits (B, R, V) on the model's device."""
+        input_ids = torch.tensor(token_ids, device=self.device)  # (B, M)
+        past = torch.tensor(forward_pass.past, device=self.device)
+        positions = past[:, None] + torch.arange(forward_pass.num_new, device=self.device)  # (B, M)
+        keep = {"none": 1, "last": 1, "all": 0}[logit_rows]  # transformers reads 0 as "every row"
+        with running(forward_pass):
+            output = self.model(
+                input_ids=input_ids,
+                position_ids=positions,
+                cache=StoreCache(forward_pass, self.num_layers),
+                use_cache=True,
+                logits_to_keep=keep,
+            )
+        logits: Tensor = output.logits
+        return logits[:, :0] if logit_rows == "none" else logits
+
+    def _warm_up(self) -> bool:
+        """Run one token and see that every layer comes through our attention.
+
+        Returns whether the keys it gets are the cached ones: False for a model that expands what it caches (MLA).
+        """
+        forward_pass = ForwardPass([self.new_store()], [0], 1, keep_queries=False, observe=True)
+        name = type(self.model).__name__
+        try:
+            self._call(forward_pass, [(0,)], "last")
+        except (TypeError, AttributeError, AssertionError) as error:
+            raise UnsupportedModel(
+                f"{name} cannot be stepped: {error}. Choose a model of another architecture."
+            ) from error
+        missing = sorted(set(range(self.num_layers)) - forward_pass.called)
+        if missing:
+            raise UnsupportedModel(
+                f"{name} computes attention in its own way in {len(missing)} of {self.num_layers} layers, "
+                "so it cannot be looked at. Choose a model whose architecture uses transformers' attention interface."
+            )
+        return forward_pass.direct
