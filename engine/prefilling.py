@@ -1,0 +1,163 @@
+"""Long work in short pieces: prefill a prompt, rebuild a session from its recipe, read the prompt's rows.
+
+Each function here is a generator that yields between forwards, so the engine can serve everybody's
+decode steps in between and a pasted essay never freezes a class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from engine.capture import Capture, CaptureRing
+from engine.config import Recipe
+from engine.errors import EmptyPrompt, PromptTooLong, UnknownStep
+from engine.kv_store import KVStore
+from engine.measure import now_ms
+from engine.model_runner import Feed, ModelRunner, RowResult
+from engine.records import EncodedPrompt, ModelInfo, PromptRow, Role, StepRecord
+from engine.session_state import SessionState
+from engine.stepping import ForwardFacts, Stepper
+
+Progress = Callable[[int, int], None]
+
+ROWS_AT_ONCE = 64  # rows of logits held at a time: 64 x 49,152 x 4 B = 12.6 MB
+TOP = 10  # likeliest tokens kept of each prompt row
+
+
+@dataclass(frozen=True, slots=True)
+class Fed:
+    """A store that holds all tokens given to `feed`, the last row, and the time spent in forwards."""
+
+    store: KVStore
+    row: RowResult
+    forward_ms: float
+
+
+def require_prompt(prompt_ids: Sequence[int], info: ModelInfo) -> None:
+    """Raise where a prompt cannot be run."""
+    limit = info.context_limit
+    if not prompt_ids:
+        raise EmptyPrompt("The prompt is empty: the model needs at least one token to run on. Type something.")
+    if limit is not None and len(prompt_ids) >= limit:
+        over = len(prompt_ids) - limit + 1
+        raise PromptTooLong(
+            f"The prompt is {len(prompt_ids):,} tokens; {info.name} reads {limit:,} and needs room for one more. "
+            f"Shorten it by {over:,} token{'s' if over > 1 else ''}."
+        )
+    unknown = [i for i in prompt_ids if not 0 <= i < info.vocab_size]
+    if unknown:
+        raise UnknownStep(f"Token id {unknown[0]} is outside {info.name}'s vocabulary of {info.vocab_size:,}.")
+
+
+def feed(runner: ModelRunner, token_ids: Sequence[int], chunk: int, progress: Progress) -> Generator[None, None, Fed]:
+    """A new store holding `token_ids`, at most `chunk` of them per forward."""
+    store, spent = runner.new_store(), 0.0
+    for start in range(0, len(token_ids), chunk):
+        part = tuple(token_ids[start : start + chunk])
+        is_last = start + chunk >= len(token_ids)
+        result = runner.forward([Feed(store, part)], logit_rows="last" if is_last else "none")
+        spent += result.forward_ms
+        progress(start + len(part), len(token_ids))
+        if not is_last:
+            yield
+    return Fed(store, result.rows[0], spent)
+
+
+def prefill(
+    stepper: Stepper, state: SessionState, prompt: EncodedPrompt, *, asked_ms: float, chunk: int, progress: Progress
+) -> Generator[None, None, StepRecord]:
+    """Put a new prompt in place of whatever `state` holds, and draw its first token."""
+    require_prompt(prompt.ids, stepper.info)
+    started = now_ms()
+    fed = yield from feed(stepper.runner, prompt.ids, chunk, progress)
+    fresh = _fresh(state, fed.store, prompt.ids, prompt.roles)
+    facts = ForwardFacts(prompt.ids, 1, 1, asked_ms, started, fed.forward_ms)
+    record = stepper.record(fresh, Capture(fed.row.logits[-1], fed.row.queries), facts)  # may raise
+    state.become(fresh)
+    return record
+
+
+def _fresh(state: SessionState, store: KVStore, prompt_ids: tuple[int, ...], roles: Sequence[Role]) -> SessionState:
+    """A session of its own over `store`, with the settings of `state`: work on it, then `become` it, or drop it."""
+    ring = CaptureRing(state.ring.budget)
+    return replace(
+        state,
+        store=store,
+        ring=ring,
+        prompt_ids=prompt_ids,
+        prompt_roles=tuple(roles),
+        chosen=[],
+        records=[],
+        stopped=None,
+    )
+
+
+def rebuild(
+    stepper: Stepper, state: SessionState, recipe: Recipe, roles: Sequence[Role], *, chunk: int, progress: Progress
+) -> Generator[None, None, None]:
+    """Fill `state` from a recipe: the cache by prefilling, the records from the rows that come out."""
+    if not recipe.prompt_ids:
+        return
+    require_prompt(recipe.token_ids[:-1] or recipe.prompt_ids, stepper.info)
+    fed = yield from feed(stepper.runner, recipe.prompt_ids, chunk, progress)
+    fresh = _fresh(state, fed.store, recipe.prompt_ids, roles)
+    _redo(stepper, fresh, recipe, recipe.prompt_ids, fed.row.logits[-1])
+    for start in range(0, len(recipe.chosen) - 1, ROWS_AT_ONCE):
+        part = tuple(c.token_id for c in recipe.chosen[start : min(start + ROWS_AT_ONCE, len(recipe.chosen) - 1)])
+        rows = stepper.runner.forward([Feed(fresh.store, part)], logit_rows="all").rows[0].logits
+        for token_id, row in zip(part, rows, strict=True):
+            _redo(stepper, fresh, recipe, (token_id,), row)
+        progress(len(recipe.prompt_ids) + start + len(part), len(recipe.token_ids) - 1)
+        yield
+    fresh.sampling, fresh.stop, fresh.seed = recipe.sampling, recipe.stop, recipe.seed
+    stepper.recheck(fresh)
+    state.become(fresh)
+
+
+def _redo(stepper: Stepper, fresh: SessionState, recipe: Recipe, input_ids: tuple[int, ...], logits: Tensor) -> None:
+    """One record again, with the token and the settings that the recipe has for it."""
+    step = len(fresh.records)
+    recalled = recipe.chosen[step] if step < len(recipe.chosen) else None  # a bare prompt gets its first token
+    fresh.seed = recipe.seed
+    fresh.sampling = recipe.sampling if recalled is None else recalled.sampling
+    stepper.record(fresh, Capture(logits, {}), ForwardFacts(input_ids, 1, 1, None, 0.0, 0.0), recalled)
+
+
+def restore_cache(
+    stepper: Stepper, state: SessionState, *, chunk: int, progress: Progress
+) -> Generator[None, None, None]:
+    """Prefill a released cache again; the records are still there."""
+    fed = yield from feed(stepper.runner, state.token_ids[:-1], chunk, progress)
+    state.store = fed.store
+
+
+def prompt_rows(
+    runner: ModelRunner, state: SessionState, progress: Progress
+) -> Generator[None, None, tuple[PromptRow, ...]]:
+    """What the model would have said after each prompt token, by replaying the prompt."""
+    ids = state.prompt_ids
+    rows: list[PromptRow] = []
+    for start in range(0, len(ids), ROWS_AT_ONCE):
+        part = ids[start : start + ROWS_AT_ONCE]
+        logits = runner.replay(state.store, part, start, logit_rows="all").logits  # (M, V)
+        probs = logits.double().softmax(-1)
+        rows += [_prompt_row(probs[offset], start + offset, ids) for offset in range(len(part))]
+        progress(len(rows), len(ids))
+        yield
+    return tuple(rows)
+
+
+def _prompt_row(probs: Tensor, position: int, ids: tuple[int, ...]) -> PromptRow:
+    top = torch.topk(probs, min(TOP, probs.numel()))
+    following = ids[position + 1] if position + 1 < len(ids) else None
+    return PromptRow(
+        position=position,
+        top_ids=top.indices.int().numpy(),
+        top_probs=top.values.numpy(),
+        actual_next_id=following,
+        actual_next_prob=None if following is None else float(probs[following]),
+    )

@@ -1,0 +1,295 @@
+"""A decode session as callers hold it: ask for steps, read frozen records.
+
+Every call that moves the session runs on the engine thread, in the order it was asked for, and returns a
+Future. What this object shows between calls (`recipe`, `records`, `roles`) is a snapshot that is replaced
+as a whole before the Future resolves, so readers never see half a step.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine import looking, prefilling
+from engine.config import Recipe, SamplingParams, StopRules
+from engine.errors import SessionError, UnknownStep
+from engine.measure import now_ms
+from engine.records import (
+    Candidates,
+    EncodedPrompt,
+    FinishReason,
+    PromptRow,
+    Role,
+    Stage,
+    StageProbability,
+    StepRecord,
+)
+from engine.session_state import SessionState
+
+if TYPE_CHECKING:
+    from engine.llm_engine import LLMEngine
+
+Pieces = Generator[None, None, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A session at one moment. `epoch` changes when history was cut or replaced, not when it grew."""
+
+    recipe: Recipe
+    roles: tuple[Role, ...]
+    records: tuple[StepRecord, ...]
+    epoch: int
+
+
+class DecodeSession:
+    """One conversation with the decode loop."""
+
+    def __init__(self, engine: LLMEngine, state: SessionState) -> None:
+        self.id = secrets.token_urlsafe(16)
+        self.engine = engine
+        self.progress: tuple[str, int, int] | None = None
+        self._state = state
+        self._cancelled = False
+        self._snapshot = Snapshot(state.recipe(), (), (), 0)
+        self._publish()
+
+    # --- reading ------------------------------------------------------------------------------------------
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Recipe, roles and records that belong together."""
+        return self._snapshot
+
+    @property
+    def recipe(self) -> Recipe:
+        """This session as plain data."""
+        return self._snapshot.recipe
+
+    @property
+    def records(self) -> tuple[StepRecord, ...]:
+        """One record per step taken."""
+        return self._snapshot.records
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """Where each token of `recipe.token_ids` came from."""
+        return self._snapshot.roles
+
+    @property
+    def epoch(self) -> int:
+        """Changes when history was cut or replaced."""
+        return self._snapshot.epoch
+
+    # --- moving -------------------------------------------------------------------------------------------
+
+    def prefill(self, prompt: EncodedPrompt | Sequence[int]) -> Future[StepRecord]:
+        """Begin again with `prompt`: its forward, and the first token drawn."""
+        if not isinstance(prompt, EncodedPrompt):
+            prompt = EncodedPrompt(tuple(prompt), _typed(len(prompt)))
+        asked, encoded = now_ms(), prompt
+
+        def work() -> Pieces:
+            chunk = self.engine.config.prefill_chunk
+            record = yield from prefilling.prefill(
+                self.engine.stepper,
+                self._state,
+                encoded,
+                asked_ms=asked,
+                chunk=chunk,
+                progress=self._progress("prefill"),
+            )
+            return record
+
+        return self._submit(work, cut=True)
+
+    def step(self) -> Future[StepRecord]:
+        """One turn of the loop: feed the newest token, draw the next."""
+        if self._state.is_released:
+            self.restore()
+        return self.engine.submit_step(self.id, self._state, self._before_step, self._publish)
+
+    def rewind(self, step: int) -> Future[None]:
+        """Forget every step after `step`. What it drew stays on screen, and out of the cache."""
+        return self._submit(_at_once(lambda: self._state.truncate(step)), cut=True)
+
+    def fork(self, step: int) -> Future[DecodeSession]:
+        """A new session that shares steps 0 to `step` with this one, and nothing afterwards."""
+
+        def work() -> DecodeSession:
+            return DecodeSession(self.engine, self._state.fork(step))
+
+        return self._submit(_at_once(work))
+
+    def force(self, token_id: int) -> Future[StepRecord]:
+        """Put `token_id` in place of the newest token, whatever the draw gave. It is marked in the record."""
+
+        def work() -> StepRecord:
+            self._state.require_step(len(self._state.records) - 1)
+            if not 0 <= token_id < self.engine.info.vocab_size:
+                size = self.engine.info.vocab_size
+                raise UnknownStep(f"There is no token {token_id}: ids go from 0 to {size - 1:,}.")
+            logits = looking.logits_at(self.engine.stepper.runner, self._state, len(self._state.records) - 1)
+            return self.engine.stepper.redraw(self._state, logits, token_id)
+
+        return self._submit(_at_once(work), cut=True)
+
+    def reset(self) -> Future[None]:
+        """Forget prompt, cache and history; settings stay."""
+        return self._submit(_at_once(self._state.clear), cut=True)
+
+    def stop(self, reason: FinishReason = "user") -> Future[None]:
+        """End decoding; a rewind or a forced token goes on from there."""
+
+        def work() -> None:
+            self._state.stopped = reason
+            if self._state.records:
+                self.engine.stepper.recheck(self._state)
+
+        return self._submit(_at_once(work), cut=True)
+
+    def configure(
+        self, *, sampling: SamplingParams | None = None, stop: StopRules | None = None, seed: int | None = None
+    ) -> Future[None]:
+        """Change settings from the next step on; tokens that were drawn stay as they are."""
+
+        def work() -> None:
+            state = self._state
+            recipe = Recipe(state.model_id, sampling=sampling or state.sampling, stop=stop or state.stop,
+                            seed=state.seed if seed is None else seed)  # fmt: skip
+            state.sampling, state.stop, state.seed = recipe.sampling, recipe.stop, recipe.seed
+            if state.records:
+                self.engine.stepper.recheck(state)
+
+        return self._submit(_at_once(work), cut=stop is not None)
+
+    def cancel(self) -> None:
+        """Give up the long work under way (a prefill, a rebuild); the session stays as it was."""
+        self._cancelled = True
+
+    def release(self) -> Future[None]:
+        """Free the tensors. Recipe and records stay, and the next step rebuilds the cache."""
+        return self._submit(_at_once(self._state.release))
+
+    def restore(self) -> Future[None]:
+        """Prefill a released cache again."""
+
+        def work() -> Pieces:
+            chunk = self.engine.config.prefill_chunk
+            yield from prefilling.restore_cache(
+                self.engine.stepper, self._state, chunk=chunk, progress=self._progress("rebuild")
+            )
+
+        return self._submit(work)
+
+    def rebuild(self, recipe: Recipe, roles: Sequence[Role] | None = None) -> Future[DecodeSession]:
+        """Become what `recipe` describes."""
+        known = _typed(len(recipe.prompt_ids)) if roles is None else tuple(roles)
+        prompt_roles = known[: len(recipe.prompt_ids)]
+
+        def work() -> Pieces:
+            chunk = self.engine.config.prefill_chunk
+            yield from prefilling.rebuild(
+                self.engine.stepper, self._state, recipe, prompt_roles, chunk=chunk, progress=self._progress("rebuild")
+            )
+            return self
+
+        return self._submit(work, cut=True)
+
+    # --- looking: moves nothing ---------------------------------------------------------------------------
+
+    def attention(self, step: int) -> Future[NDArray[np.float32]]:
+        """(L, H, K): what the last query of a step gave to each of its K keys. Rows sum to 1, less a sink's share."""
+        return self._look(lambda: looking.attention_at(self.engine.stepper.runner, self._state, step))
+
+    def prompt_attention(self, layer: int, head: int) -> Future[NDArray[np.float32]]:
+        """(T, T): every prompt token's row of one head."""
+        return self._look(lambda: looking.prompt_attention(self.engine.stepper.runner, self._state, layer, head))
+
+    def what_if(self, step: int, sampling: SamplingParams) -> Future[tuple[Candidates, tuple[Stage, ...]]]:
+        """The distribution of a step under other settings; no token is drawn again."""
+        return self._look(lambda: looking.what_if(self.engine.stepper, self._state, step, sampling))
+
+    def probabilities_of(
+        self, step: int, token_id: int, sampling: SamplingParams | None = None
+    ) -> Future[tuple[StageProbability, ...]]:
+        """One token's probability after every stage of a step."""
+        return self._look(lambda: looking.probabilities_at(self.engine.stepper, self._state, step, token_id, sampling))
+
+    def prompt_rows(self) -> Future[tuple[PromptRow, ...]]:
+        """What the model would have said after each prompt token."""
+
+        def work() -> Pieces:
+            self._state.require_step(0)
+            rows = yield from prefilling.prompt_rows(
+                self.engine.stepper.runner, self._state, self._progress("prompt rows")
+            )
+            return rows
+
+        return self._restored(work)
+
+    def run(self, work: Callable[[SessionState], Pieces]) -> Future[Any]:
+        """Run `work` on the engine thread with this session's state, cache in place; it must move nothing."""
+        return self._restored(lambda: work(self._state))
+
+    # --- inside -------------------------------------------------------------------------------------------
+
+    def _look(self, read: Callable[[], Any]) -> Future[Any]:
+        return self._restored(_at_once(read))
+
+    def _restored(self, work: Callable[[], Pieces]) -> Future[Any]:
+        if self._state.is_released:
+            self.restore()
+        return self._submit(work)
+
+    def _before_step(self) -> None:
+        self.engine.stepper.require_unfinished(self._state)
+
+    def _submit(self, work: Callable[[], Pieces], *, cut: bool = False) -> Future[Any]:
+        def published() -> Pieces:
+            self._cancelled = False
+            try:
+                result = yield from work()
+            finally:
+                self.progress = None
+            self._publish(cut=cut)
+            return result
+
+        return self.engine.submit(self.id, published)
+
+    def _publish(self, *, cut: bool = False) -> None:
+        state = self._state
+        self._snapshot = Snapshot(
+            state.recipe(), state.roles, tuple(state.records), self._snapshot.epoch + (1 if cut else 0)
+        )
+
+    def _progress(self, what: str) -> Callable[[int, int], None]:
+        def report(done: int, total: int) -> None:
+            self.progress = (what, done, total)
+            if self._cancelled:
+                raise SessionError(
+                    f"The {what} was cancelled at {done:,} of {total:,} tokens. The session is as it was."
+                )
+
+        return report
+
+
+def _typed(count: int) -> tuple[Role, ...]:
+    """The roles of a prompt that somebody typed."""
+    return tuple[Role, ...](["prompt"] * count)
+
+
+def _at_once(call: Callable[[], Any]) -> Callable[[], Pieces]:
+    """Work that is done in one piece."""
+
+    def work() -> Pieces:
+        yield from ()
+        return call()
+
+    return work

@@ -1,0 +1,112 @@
+"""One session's state on the engine thread: its recipe in parts, its cache, its records.
+
+Nothing here is shared or locked: only the thread that owns the model touches it. What others see are
+frozen records and the recipe.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from engine.capture import CaptureRing
+from engine.config import ChosenToken, Recipe, SamplingParams, StopRules
+from engine.errors import NotPrefilled, UnknownStep
+from engine.kv_store import KVStore
+from engine.records import FinishReason, Role, StepRecord
+
+
+@dataclass(slots=True)
+class SessionState:
+    """Tokens, cache and history of one session.
+
+    records  one per step: the last one's token is not in the cache yet
+    stopped  why a person or a lost connection ended it; None while nobody did
+    """
+
+    model_id: str
+    store: KVStore
+    ring: CaptureRing
+    sampling: SamplingParams
+    stop: StopRules
+    seed: int
+    prompt_ids: tuple[int, ...] = ()
+    prompt_roles: tuple[Role, ...] = ()
+    chosen: list[ChosenToken] = field(default_factory=list)
+    records: list[StepRecord] = field(default_factory=list)
+    stopped: FinishReason | None = None
+
+    @property
+    def token_ids(self) -> tuple[int, ...]:
+        """Prompt and continuation."""
+        return self.prompt_ids + tuple(c.token_id for c in self.chosen)
+
+    @property
+    def generated_ids(self) -> tuple[int, ...]:
+        """The continuation alone."""
+        return tuple(c.token_id for c in self.chosen)
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """Where each token came from."""
+        return self.prompt_roles + tuple("forced" if c.forced else "generated" for c in self.chosen)
+
+    def recipe(self) -> Recipe:
+        """This session as plain data."""
+        return Recipe(self.model_id, self.prompt_ids, tuple(self.chosen), self.sampling, self.stop, self.seed)
+
+    def require_step(self, step: int) -> StepRecord:
+        """The record of a step, or an error a person understands."""
+        if not self.records:
+            raise NotPrefilled("There is no step yet. Prefill a prompt first.")
+        if not 0 <= step < len(self.records):
+            raise UnknownStep(f"There is no step {step}: this session has steps 0 to {len(self.records) - 1}.")
+        return self.records[step]
+
+    def length_at(self, step: int) -> int:
+        """Tokens in the cache right after `step`."""
+        return len(self.prompt_ids) + step
+
+    def truncate(self, step: int) -> None:
+        """Keep steps 0 to `step`. The token that `step` drew stays on screen, and out of the cache."""
+        self.require_step(step)
+        self.store.truncate(self.length_at(step))
+        self.ring.truncate(step + 1)
+        del self.records[step + 1 :], self.chosen[step + 1 :]
+        self.stopped = None
+
+    def fork(self, step: int) -> SessionState:
+        """An independent copy of steps 0 to `step`."""
+        self.require_step(step)
+        return replace(
+            self,
+            store=self.store.fork(self.length_at(step)),
+            ring=CaptureRing(self.ring.budget),
+            chosen=self.chosen[: step + 1],
+            records=self.records[: step + 1],
+            stopped=None,
+        )
+
+    def become(self, other: SessionState) -> None:
+        """Take over another session's tokens, cache, history, settings and captures."""
+        self.store, self.ring = other.store, other.ring
+        self.prompt_ids, self.prompt_roles = other.prompt_ids, other.prompt_roles
+        self.sampling, self.stop, self.seed = other.sampling, other.stop, other.seed
+        self.chosen, self.records, self.stopped = other.chosen, other.records, other.stopped
+
+    def clear(self) -> None:
+        """Forget prompt, continuation, cache and history; settings stay."""
+        self.store.clear()
+        self.ring.clear()
+        self.prompt_ids, self.prompt_roles = (), ()
+        self.chosen, self.records = [], []
+        self.stopped = None
+
+    def release(self) -> None:
+        """Drop the tensors; the recipe and the records stay, and the next touch rebuilds the cache."""
+        self.store.clear()
+        self.ring.clear()
+
+    @property
+    def is_released(self) -> bool:
+        """True where records exist but the cache is gone."""
+        return bool(self.records) and self.store.length == 0

@@ -1,0 +1,146 @@
+"""One thread, many sessions: order, sharing a forward, and faults that stay where they belong."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+
+import pytest
+import torch
+
+from engine.config import SamplingParams, StopRules
+from engine.errors import LoupeError, SessionFinished
+from engine.llm_engine import LLMEngine
+from tests.engine.tiny_models import tiny_engine
+
+WARM = SamplingParams(temperature=1.0, top_k=50)
+
+
+@pytest.fixture
+def engine():
+    made = tiny_engine()
+    yield made
+    made.close()
+
+
+def hold(engine: LLMEngine) -> threading.Event:
+    """Keep the engine busy until the event is set, so that what is asked meanwhile arrives together."""
+    entered, release = threading.Event(), threading.Event()
+
+    def work():
+        entered.set()
+        release.wait(30)
+        yield from ()
+
+    engine.submit("hold", work)
+    assert entered.wait(30)
+    return release
+
+
+def prefilled(engine: LLMEngine, count: int, **settings):
+    sessions = [engine.create_session(sampling=WARM, seed=i, **settings) for i in range(count)]
+    for i, session in enumerate(sessions):
+        session.prefill(tuple(range(10, 14 + 3 * i))).result()
+    return sessions
+
+
+def test_steps_that_wait_together_share_one_forward(engine):
+    sessions = prefilled(engine, 3)
+    release = hold(engine)
+    futures = [session.step() for session in sessions]
+    release.set()
+    assert [f.result().batch_size for f in futures] == [3, 3, 3]
+
+
+def test_a_session_in_a_batch_draws_what_it_draws_alone(engine):
+    alone = prefilled(engine, 4)
+    expected = [[s.step().result().emitted_ids for _ in range(6)] for s in alone]
+    sessions = prefilled(engine, 4)
+    release = hold(engine)
+    futures = [[s.step() for _ in range(6)] for s in sessions]
+    release.set()
+    assert [[f.result().emitted_ids for f in row] for row in futures] == expected
+    assert futures[0][0].result().batch_size == 4
+
+
+def test_a_hundred_presses_of_step_make_a_hundred_steps_in_order(engine):
+    pressed = engine.create_session(sampling=WARM, seed=1, stop=StopRules(max_new_tokens=200))
+    pressed.prefill((20, 21, 22)).result()
+    records = [f.result() for f in [pressed.step() for _ in range(100)]]
+    assert [r.index for r in records] == list(range(1, 101))
+    patient = engine.create_session(sampling=WARM, seed=1, stop=StopRules(max_new_tokens=200))
+    patient.prefill((20, 21, 22)).result()
+    for _ in range(100):
+        patient.step().result()
+    assert patient.recipe == pressed.recipe
+
+
+def test_one_session_at_its_end_does_not_stop_the_others(engine):
+    done, going = prefilled(engine, 2)
+    done.configure(stop=StopRules(max_new_tokens=1)).result()
+    release = hold(engine)
+    ended, went = done.step(), going.step()
+    release.set()
+    with pytest.raises(SessionFinished):
+        ended.result()
+    assert went.result().index == 1
+
+
+def test_a_fault_in_one_sessions_forward_reaches_that_session_alone(engine):
+    broken, sound = prefilled(engine, 2)
+    before = sound.recipe
+    release = hold(engine)
+    broken._state.store._keys[1] = torch.zeros(1)  # a corrupted cache
+    failed, went = broken.step(), sound.step()
+    release.set()
+    with pytest.raises(LoupeError, match="failed inside the model"):
+        failed.result()
+    assert went.result().index == 1
+    assert sound.recipe.token_ids[:-1] == before.token_ids
+    assert engine.is_alive
+
+
+def test_a_long_prefill_lets_others_step_between_its_chunks():
+    engine = tiny_engine(prefill_chunk=1)
+    try:
+        (going,) = prefilled(engine, 1)
+        release = hold(engine)
+        slow = engine.create_session()
+        prompt: Future = slow.prefill(tuple(range(10, 90)))
+        stepped = going.step()
+        release.set()
+        stepped.result()
+        assert not prompt.done(), "the step was served before the 80 chunks were through"
+        prompt.result()
+    finally:
+        engine.close()
+
+
+def test_requests_of_one_session_keep_their_order(engine):
+    session = engine.create_session(sampling=WARM)
+    release = hold(engine)
+    session.prefill((30, 31))
+    session.step()
+    session.step()
+    session.rewind(1)
+    session.configure(sampling=SamplingParams(temperature=0.0))
+    last = session.step()
+    release.set()
+    assert last.result().draw.mode == "greedy"
+    assert [r.index for r in session.records] == [0, 1, 2]
+
+
+def test_a_record_is_published_before_its_future_resolves(engine):
+    (session,) = prefilled(engine, 1)
+    for expected in range(2, 40):
+        session.step().result()
+        assert len(session.records) == expected
+
+
+def test_a_record_cannot_be_changed(engine):
+    (session,) = prefilled(engine, 1)
+    record = session.records[0]
+    with pytest.raises(ValueError, match="read-only"):
+        record.kv_norms[0] = 1
+    with pytest.raises(AttributeError):
+        record.kv_len = 9
