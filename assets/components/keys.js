@@ -1,0 +1,59 @@
+/**
+ * The keyboard map. Listens on the document before anything else, and keeps its hands off while somebody types.
+ *
+ * The fact people get wrong: inside a shadow root the event's target is the host; composedPath()[0] is the element.
+ */
+
+export const KEY_MAP = [
+  { keys: ['Space'], shown: 'Space', act: 'step', says: 'Draw one more token (prefill first, if nothing ran yet)' },
+  { keys: ['p'], shown: 'P', act: 'play', says: 'Play or pause' },
+  { keys: ['ArrowLeft'], shown: '←', act: 'back', says: 'Look at the step before' },
+  { keys: ['ArrowRight'], shown: '→', act: 'forward', says: 'Look at the step after' },
+  { keys: ['Home'], shown: 'Home', act: 'first', says: 'Look at the prefill' },
+  { keys: ['End'], shown: 'End', act: 'last', says: 'Look at the newest step and follow' },
+  { keys: ['f'], shown: 'F', act: 'force', says: 'Force a token' },
+  { keys: ['?'], shown: '?', act: 'help', says: 'This list' },
+  { keys: ['Escape'], shown: 'Esc', act: 'close', says: 'Close what is open; pause' },
+];
+
+const TYPING =
+  'textarea, select, [contenteditable=""], [contenteditable="true"], input:not([type="range"]):not([type="checkbox"]):not([type="radio"]):not([type="button"])';
+const MOVES_ITSELF = 'input[type="range"], [role="slider"], [role="grid"], [role="application"], .own-arrows';
+const PRESSED_BY_SPACE = 'button, summary, a[href], input[type="checkbox"], input[type="radio"]';
+const ARROWS = ['ArrowLeft', 'ArrowRight', 'Home', 'End'];
+
+/** @returns the action, or null where the key is not ours */
+function actionOf(event, root) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) return null;
+  const target = event.composedPath()[0];
+  const matches = (selector) => target instanceof Element && target.matches(selector);
+  if (matches(TYPING) && !(event.key === 'Escape' && target.closest('.popover'))) return null;
+  if (root.querySelector('dialog[open]') || document.querySelector('[role="dialog"][aria-modal="true"]')) return null;
+  const entry = KEY_MAP.find(({ keys }) =>
+    keys.includes(event.key === ' ' ? 'Space' : event.key.length === 1 ? event.key.toLowerCase() : event.key),
+  );
+  if (!entry) return null;
+  if (entry.act === 'step' && matches(PRESSED_BY_SPACE)) return null;
+  if (ARROWS.includes(event.key) && (matches(MOVES_ITSELF) || target.closest?.(MOVES_ITSELF))) return null;
+  return entry.act;
+}
+
+/**
+ * @param {HTMLElement} root the page
+ * @param {Record<string, () => void|false>} actions an action that returns false leaves the key to the browser
+ * @returns {() => void} stop listening
+ */
+export function listenToKeys(root, actions) {
+  const held = new Set(['step', 'play', 'force', 'help']); // a held key repeats; these act once per press
+  const onKey = (event) => {
+    if (!root.isConnected) return;
+    const act = actionOf(event, root);
+    if (!act) return;
+    if (event.repeat && held.has(act)) return event.preventDefault();
+    if (actions[act]?.() === false) return undefined;
+    event.preventDefault();
+    return event.stopPropagation();
+  };
+  document.addEventListener('keydown', onKey, true);
+  return () => document.removeEventListener('keydown', onKey, true);
+}

@@ -1,0 +1,138 @@
+/**
+ * The two kinds of window over the page: a sheet (modal, from the side) and a popover (beside its button, the page goes on).
+ *
+ * Both are shown in the browser's top layer, so nothing on Streamlit's page can cover or clip them.
+ */
+
+import { make, icon } from './dom.js';
+
+let overlayCount = 0;
+
+function overlayHead(title, hint, close, id) {
+  return make(
+    'header.overlay-head',
+    {},
+    make('div', {}, make('h2', { id }, title), hint ? make('p', {}, hint) : null),
+    make('button.icon-button', { 'aria-label': 'Close', title: 'Close (Esc)', onclick: close }, icon('cross')),
+  );
+}
+
+/**
+ * @param {HTMLElement} root the page
+ * @param {{title: string, hint?: string, name: string, wide?: boolean}} words
+ * @param {(body: HTMLElement, close: () => void) => void} build fills the body
+ */
+export function openSheet(root, { title, hint = '', name, wide = false }, build) {
+  root.querySelector(`dialog.sheet-${name}`)?.remove();
+  const id = `overlay-${++overlayCount}`;
+  const dialog = make(`dialog.sheet.sheet-${name}${wide ? '.wide' : ''}`, { 'aria-labelledby': id });
+  const close = () => dialog.close();
+  const body = make('div.overlay-body');
+  dialog.append(overlayHead(title, hint, close, id), body);
+  dialog.addEventListener('close', () => dialog.remove());
+  dialog.addEventListener('click', (event) => event.target === dialog && close()); // the backdrop
+  root.append(dialog);
+  build(body, close);
+  dialog.showModal();
+  return { body, close, dialog };
+}
+
+/** A window beside its button. Opens and closes with the button, with Esc, and with a click elsewhere on the page. */
+export class Popover {
+  /** @param {{title: string, hint?: string, name: string, side?: 'above'|'below', keep?: string}} words */
+  constructor(root, anchor, words, build) {
+    const id = `overlay-${++overlayCount}`;
+    this.anchor = anchor;
+    this.side = words.side ?? 'below';
+    this.keep = words.keep ?? ''; // clicks inside this selector leave it open
+    this.body = make('div.overlay-body');
+    this.node = make(
+      `div.popover.popover-${words.name}`,
+      { role: 'dialog', 'aria-labelledby': id, popover: 'manual' },
+      overlayHead(words.title, words.hint, () => this.close(), id),
+      this.body,
+    );
+    anchor.setAttribute('aria-haspopup', 'dialog');
+    anchor.setAttribute('aria-expanded', 'false');
+    anchor.addEventListener('click', () => this.toggle());
+    root.append(this.node);
+    this.root = root;
+    this.build = build;
+    this.onPress = (event) => this.#press(event);
+    this.onMove = () => this.place();
+  }
+
+  get isOpen() {
+    return this.node.matches(':popover-open');
+  }
+
+  toggle() {
+    if (this.isOpen) this.close();
+    else this.open();
+  }
+
+  open() {
+    if (this.isOpen) return;
+    this.body.replaceChildren();
+    this.build(this.body, () => this.close());
+    this.node.showPopover();
+    this.anchor.setAttribute('aria-expanded', 'true');
+    this.place();
+    document.addEventListener('pointerdown', this.onPress, true);
+    document.addEventListener('scroll', this.onMove, { capture: true, passive: true });
+    window.addEventListener('resize', this.onMove);
+    this.node.querySelector('[autofocus], .overlay-body button, .overlay-body input')?.focus({ preventScroll: true });
+  }
+
+  close() {
+    if (!this.isOpen) return;
+    const hadFocus = this.node.contains(this.root.getRootNode().activeElement);
+    this.node.hidePopover();
+    this.anchor.setAttribute('aria-expanded', 'false');
+    if (hadFocus) this.anchor.focus({ preventScroll: true });
+    document.removeEventListener('pointerdown', this.onPress, true);
+    document.removeEventListener('scroll', this.onMove, { capture: true });
+    window.removeEventListener('resize', this.onMove);
+  }
+
+  /** Rebuild what is shown, if it is shown. */
+  refresh() {
+    if (this.isOpen) this.build(this.body, () => this.close());
+  }
+
+  #press(event) {
+    const path = event.composedPath();
+    if (path.includes(this.node) || path.includes(this.anchor)) return;
+    if (this.keep && path.some((node) => node.matches?.(this.keep))) return;
+    this.close();
+  }
+
+  /** Beside the button, kept inside the window. */
+  place() {
+    const anchor = this.anchor.getBoundingClientRect();
+    const box = this.node.getBoundingClientRect();
+    const margin = 10;
+    const left = Math.max(margin, Math.min(anchor.right - box.width, innerWidth - box.width - margin));
+    const below = anchor.bottom + 8;
+    const above = anchor.top - box.height - 8;
+    const top =
+      this.side === 'above'
+        ? Math.max(margin, above)
+        : Math.min(below, Math.max(margin, innerHeight - box.height - margin));
+    this.node.style.left = `${left}px`;
+    this.node.style.top = `${top}px`;
+  }
+
+  destroy() {
+    this.close();
+    this.node.remove();
+  }
+}
+
+/** Close the topmost window. True where there was one. */
+export function closeTopOverlay(root) {
+  const open = [...root.querySelectorAll('.popover:popover-open')].at(-1);
+  if (!open) return false;
+  open.querySelector('.overlay-head button').click();
+  return true;
+}

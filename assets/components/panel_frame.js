@@ -1,0 +1,80 @@
+/**
+ * What every data panel has: a title, a note beside it, small controls, a body, a foot, a table in their place on
+ * request, and what to do while it is empty.
+ */
+
+import { icon, make, setText } from './dom.js';
+import { tableTwin } from './table_twin.js';
+
+/**
+ * @param {HTMLElement} root the panel's own, empty element
+ * @param {{title: string, name: string, empty: string, table: () => {caption: string, columns: string[], rows: any[][]}}} options
+ *   empty: what to do to see something here; table: the panel's numbers
+ * @returns {{note: (text: string) => void, aside: (node: Node) => void, bar: HTMLElement, body: HTMLElement, foot: HTMLElement,
+ *   showEmpty: (isEmpty: boolean) => void, refreshTable: () => void}}
+ */
+export function panelFrame(root, { title, name, empty, table }) {
+  root.classList.add('lp-panel', `lp-${name}`);
+  const note = make('span.lp-note');
+  const bar = make('div.lp-bar');
+  const body = make('div.lp-body');
+  const foot = make('div.lp-foot');
+  const twin = make('div.lp-twin');
+  const button = make('button.lp-toggle.lp-table', { 'aria-pressed': 'false', 'aria-label': 'table', title: 'The same numbers as a table' },
+    icon('table', 14), make('span', {}, 'table'));
+  const refreshTable = () => {
+    if (!root.classList.contains('lp-as-table')) return;
+    const { columns, rows, caption } = table();
+    const top = twin.querySelector('.twin-scroll')?.scrollTop ?? 0;
+    twin.replaceChildren(tableTwin(columns, rows, caption));
+    twin.querySelector('.twin-scroll').scrollTop = top;
+  };
+  button.addEventListener('click', () => {
+    const on = root.classList.toggle('lp-as-table');
+    button.setAttribute('aria-pressed', String(on));
+    refreshTable();
+  });
+  const head = make('div.lp-head', {}, make('h3.lp-title', {}, title), note, button);
+  root.replaceChildren(head, make('p.lp-empty', {}, empty), bar, body, foot, twin);
+  return {
+    bar, body, foot, refreshTable,
+    aside: (node) => head.insertBefore(node, button),
+    note: (text) => {
+      setText(note, text);
+      note.title = text;
+    },
+    showEmpty: (isEmpty) => root.classList.toggle('lp-is-empty', isEmpty),
+  };
+}
+
+/**
+ * A row of small buttons of which one is on.
+ * @param {string} label what is chosen, for screen readers
+ * @param {Array<[string, string, string?]>} choices [value, text, longer explanation]
+ * @returns {{node: HTMLElement, set: (value: string) => void}}
+ */
+export function segmentedControl(label, choices, value, onChange) {
+  const buttons = new Map();
+  const node = make('div.lp-segments', { role: 'group', 'aria-label': label });
+  const set = (chosen) => {
+    for (const [name, button] of buttons) button.setAttribute('aria-pressed', String(name === chosen));
+  };
+  for (const [name, text, title] of choices) {
+    const button = make('button.lp-segment', { title: title ?? null, onclick: () => { set(name); onChange(name); } }, text);
+    buttons.set(name, button);
+    node.append(button);
+  }
+  set(value);
+  return { node, set };
+}
+
+/** A small button that is either on or off. */
+export function toggleButton(text, title, onChange) {
+  const button = make('button.lp-toggle', { title, 'aria-pressed': 'false' }, text);
+  button.addEventListener('click', () => {
+    const on = button.getAttribute('aria-pressed') !== 'true';
+    button.setAttribute('aria-pressed', String(on));
+    onChange(on);
+  });
+  return button;
+}

@@ -1,0 +1,207 @@
+/**
+ * The Step page. Streamlit calls the default export again at every change; the page is built once per element.
+ *
+ * Order of files when bundled: any, as long as this one is last; top-level names are unique over all files.
+ * State for tests, on .loupe: data-step (looked at), data-steps (recorded), data-ack, data-epoch, data-busy,
+ * data-follow, data-theme, data-drawn (frames drawn). All are set after the panels are drawn.
+ */
+
+import { make } from './dom.js';
+import { theStore } from './store.js';
+import { fitToView } from './fit.js';
+import { TopBar } from './top_bar.js';
+import { PromptRow } from './prompt.js';
+import { TokenStrip } from './token_strip.js';
+import { Stations } from './stations.js';
+import { Player } from './player.js';
+import { Settings } from './settings.js';
+import { flyToken } from './fly.js';
+import { Checks } from './checks.js';
+import { Popover } from './overlay.js';
+import { buildStopInspector } from './stop_inspector.js';
+import { kvPanel } from './kv_grid.js';
+import { attentionPanel } from './attention.js';
+import { nextTokenPanel } from './next_token.js';
+import { timingPanel } from './timing.js';
+import { memoryPanel } from './memory.js';
+
+const PANELS = [
+  ['kv', 'KV cache', kvPanel],
+  ['attention', 'Attention', attentionPanel],
+  ['next', 'Next token', nextTokenPanel],
+  ['timing', 'Time per step', timingPanel],
+  ['memory', 'Memory', memoryPanel],
+];
+
+/** Streamlit's theme, by the lightness of its background. */
+function themeOf(element) {
+  const probe = make('span', { style: 'color: var(--st-background-color, #0d1015); display: none' });
+  element.append(probe);
+  const [red, green, blue] = getComputedStyle(probe)
+    .color.match(/[\d.]+/g)
+    .map(Number);
+  probe.remove();
+  return 0.299 * red + 0.587 * green + 0.114 * blue > 127 ? 'light' : 'dark';
+}
+
+class StepPage {
+  constructor(parent, store, setStateValue) {
+    this.store = store;
+    this.parent = parent;
+    this.changes = new Set();
+    this.frames = 0;
+    this.root = parent.querySelector('.loupe') ?? parent.appendChild(make('div.loupe'));
+    this.root.dataset.theme = themeOf(this.root);
+    this.inner = make('div.page');
+    this.root.replaceChildren(this.inner);
+    this.parts = this.#build();
+    this.stopFitting = fitToView(this.root);
+    this.onClick = (event) => this.#letGo(event);
+    this.root.addEventListener('click', this.onClick);
+    this.onChange = (event) => this.#collect(event.detail);
+    store.addEventListener('change', this.onChange);
+    this.dispose = () => this.#dispose();
+    store.mount(setStateValue);
+    this.#collect(new Set(['model', 'session', 'tokens', 'steps', 'select', 'theme', 'busy']));
+  }
+
+  #build() {
+    const { store, root, inner } = this;
+    const place = (spec, props) => {
+      const node = make(spec, props);
+      inner.append(node);
+      return node;
+    };
+    const bar = place('header.top-bar');
+    const settings = new Settings(root, store);
+    const checks = new Checks(root, store);
+    const prompt = new PromptRow(place('section.prompt-row', { 'aria-label': 'Prompt' }), store);
+    const strip = new TokenStrip(place('section.strip-box', { 'aria-label': 'Tokens' }), store);
+    const stations = new Stations(place('section.turn', { 'aria-label': 'One turn of the loop' }), store, (selector) =>
+      this.flash(selector),
+    );
+    this.stops = new Popover(
+      root,
+      stations.stopButton,
+      { title: 'Stop rules', hint: 'Checked after every token, in this order', name: 'stops', keep: '.transport' },
+      (body) => buildStopInspector(body, store),
+    );
+    const panels = this.#buildPanels(place('div.panels'));
+    const player = new Player(root, place('footer.transport'), store, prompt, () => this.stops.open());
+    return [
+      new TopBar(bar, root, store, settings, checks),
+      prompt,
+      strip,
+      stations,
+      settings,
+      checks,
+      ...panels,
+      player,
+    ];
+  }
+
+  #buildPanels(grid) {
+    return PANELS.map(([name, title, build]) => {
+      const card = make(`section.card.panel-${name}`, { 'aria-label': title });
+      grid.append(card);
+      return build(card, this.store);
+    });
+  }
+
+  /** Changes of one animation frame are drawn together. */
+  #collect(changes) {
+    for (const name of changes) this.changes.add(name);
+    this.frame ??= requestAnimationFrame(() => this.#draw());
+  }
+
+  #draw() {
+    this.frame = null;
+    const { changes, store, root } = this;
+    this.changes = new Set();
+    for (const part of this.parts) {
+      try {
+        part.draw(changes);
+      } catch (error) {
+        console.error('Loupe: a part of the page could not be drawn.', error); // the others still are
+      }
+    }
+    if (changes.has('steps') || changes.has('select')) this.stops.refresh();
+    this.#showDraw();
+    Object.assign(root.dataset, {
+      step: store.sel.step,
+      steps: store.steps.length,
+      ack: store.wire.ack,
+      epoch: store.epoch,
+      busy: Boolean(store.busy) || !store.wire.idle,
+      follow: store.sel.follow,
+      drawn: ++this.frames,
+    });
+    store.drawn();
+  }
+
+  /** A step that came while it is watched: its token flies from its bar to the strip. */
+  #showDraw() {
+    const { store, root } = this;
+    const key = `${store.session?.sid}/${store.epoch}/${store.newest}`;
+    if (key === this.shownDraw) return;
+    this.shownDraw = key;
+    const since = performance.now() - (this.drawnAt ?? 0);
+    this.drawnAt = performance.now();
+    if (!store.sel.follow || since < 150) return;
+    flyToken(
+      root,
+      root.querySelector('.panel-next [data-chosen="true"] .lp-row-token'),
+      root.querySelector('.chip[data-standing="drawn"] .chip-text'),
+    );
+  }
+
+  update(data, setStateValue) {
+    this.store.wire.refresh(setStateValue);
+    const theme = themeOf(this.root);
+    if (theme !== this.root.dataset.theme) {
+      this.root.dataset.theme = theme;
+      this.store.emit(new Set(['theme']));
+    }
+    this.store.receive(data);
+  }
+
+  /** Show where a station's numbers come from. */
+  flash(selector) {
+    const panels = [...this.root.querySelectorAll(selector)];
+    panels[0]?.scrollIntoView({ block: 'nearest', behavior: 'smooth' });
+    for (const panel of panels) {
+      panel.classList.remove('flash');
+      void panel.offsetWidth; // restart the animation
+      panel.classList.add('flash');
+    }
+  }
+
+  /** A button pressed with the mouse gives its focus back, so that Space steps; one reached by Tab keeps it. */
+  #letGo(event) {
+    const button = event.target.closest?.('button');
+    if (button && event.detail > 0 && !button.closest('dialog')) button.blur();
+  }
+
+  #dispose() {
+    cancelAnimationFrame(this.frame);
+    this.stopFitting();
+    this.root.removeEventListener('click', this.onClick);
+    this.store.removeEventListener('change', this.onChange);
+    for (const part of this.parts) part.destroy?.();
+    this.stops.destroy();
+    this.root.replaceChildren();
+    stepPages.delete(this.parent);
+  }
+}
+
+const stepPages = new WeakMap();
+
+export default function stepPage({ data, parentElement, setStateValue }) {
+  let page = stepPages.get(parentElement);
+  if (!page) {
+    page = new StepPage(parentElement, theStore(), setStateValue);
+    stepPages.set(parentElement, page);
+  }
+  page.update(data, setStateValue);
+  return page.dispose;
+}

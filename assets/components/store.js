@@ -1,0 +1,220 @@
+/**
+ * What the browser knows: model, session, tokens, recorded steps, and what is being looked at.
+ *
+ * One store on window, shared by every component. Looking (select, params) never talks to Python; only `send` does.
+ * The fact people get wrong: a step is merged by epoch. When the engine's history is cut, its epoch changes and
+ * every recorded step the browser holds is void, not only those past the cut.
+ *
+ *   store.model, .session, .settings, .tokens, .steps, .pieces (Map by id), .presets, .examples, .link, .busy
+ *   store.sel = {step, layer, head, follow}    follow: the selection moves with the newest step
+ *   store.params                               the sampler settings being tried out, or null
+ *   store.send(op, args) -> Promise of the answer; rejects with {kind, message}
+ *   event 'change', detail: Set of 'model' 'session' 'tokens' 'steps' 'select' 'params' 'busy' 'answers' 'theme' 'frame' 'notice'
+ *   event 'drawn' after a change is on screen
+ *
+ * Arrays arrive as Plane: step.planes.kv_norms.data is a typed array, .shape its row-major shape.
+ */
+
+import { decodeFrame } from './frame.js';
+import { Wire } from './wire.js';
+import { TabMemory } from './tab_memory.js';
+
+const NOTHING_SELECTED = { step: -1, layer: 0, head: 0, follow: true };
+
+export class Store extends EventTarget {
+  model = null;
+  session = null;
+  tokens = [];
+  steps = [];
+  pieces = new Map();
+  presets = {};
+  examples = [];
+  settings = null; // {sampling, stop, seed} for the next token, also before there is a session
+  link = null;
+  busy = null;
+  notice = ''; // why the tab's old session could not be had back
+  sel = { ...NOTHING_SELECTED };
+  params = null;
+  epoch = -1;
+  #lastBytes = null;
+  #wanted = null; // selection a link asked for, until its step has come
+  #reported = '';
+  #pollDue = false;
+
+  constructor() {
+    super();
+    this.memory = new TabMemory();
+    this.wire = new Wire(() => ({ epoch: this.epoch, steps: this.steps.length }));
+  }
+
+  /** A new page instance: forget what the last one showed, say hello with what the tab remembers. */
+  mount(setStateValue) {
+    Object.assign(this, { session: null, tokens: [], steps: [], busy: null, params: null, epoch: -1 });
+    this.sel = { ...NOTHING_SELECTED };
+    this.#lastBytes = null;
+    this.#wanted = this.memory.wantedSelection();
+    this.wire.mount(setStateValue);
+    this.hello();
+  }
+
+  hello() {
+    this.send('hello', this.memory.greeting()).catch((error) => {
+      this.memory.forget();
+      this.notice = error.message;
+      this.emit(new Set(['notice']));
+    });
+  }
+
+  /** @returns {Promise<any>} */
+  send(op, args = {}) {
+    const answer = this.wire.send(op, args);
+    this.emit(new Set(['busy']));
+    return answer;
+  }
+
+  /** Called once a change has reached the screen: the player may ask for the next step, the wire how far a long call is. */
+  drawn() {
+    this.dispatchEvent(new Event('drawn'));
+    if (this.#pollDue) this.wire.poll();
+    this.#pollDue = false;
+  }
+
+  /** Whatever is looked at now, the next step that comes will be shown. */
+  follow() {
+    this.sel = { ...this.sel, follow: true };
+  }
+
+  get selected() {
+    return this.steps[this.sel.step] ?? null;
+  }
+
+  get newest() {
+    return this.steps.length - 1;
+  }
+
+  /** Number of prompt tokens; the token drawn in step s stands at position promptLength + s. */
+  get promptLength() {
+    return this.steps[0]?.input_ids.length ?? this.tokens.length;
+  }
+
+  /** Take a frame in. The same bytes again (a theme change) are ignored. */
+  receive(bytes) {
+    if (!(bytes instanceof Uint8Array) || bytes === this.#lastBytes) return;
+    this.#lastBytes = bytes;
+    const { header, hydrate } = decodeFrame(bytes);
+    const changes = new Set(['frame']);
+    this.#takeModel(header, changes);
+    this.#takeSession(header, hydrate, changes);
+    if (JSON.stringify(header.busy ?? null) !== JSON.stringify(this.busy)) changes.add('busy');
+    this.busy = header.busy ?? null;
+    this.#pollDue = Boolean(this.busy) && this.wire.isMine(header);
+    if (header.answers?.length) changes.add('answers');
+    this.wire.receive(header, hydrate);
+    this.memory.keep(this.session, this.sel, this.newest);
+    this.emit(changes);
+  }
+
+  #takeModel(header, changes) {
+    for (const name of ['presets', 'examples', 'link', 'settings']) if (header[name]) this[name] = header[name];
+    if (!header.model || JSON.stringify(header.model) === JSON.stringify(this.model)) return;
+    this.model = header.model;
+    this.sel = { ...this.sel, ...this.#clamped(this.sel) };
+    changes.add('model').add('select');
+  }
+
+  #takeSession(header, hydrate, changes) {
+    if (!('session' in header)) return;
+    const lost = this.session && !header.session;
+    if (header.session?.sid !== this.session?.sid) this.params = null;
+    this.session = header.session;
+    changes.add('session');
+    if (lost) {
+      this.epoch = -1;
+      this.#setSteps([], changes);
+      this.tokens = [];
+      changes.add('tokens');
+      if (this.wire.pending('reset')) this.memory.forget();
+      else if (this.wire.isMine(header)) queueMicrotask(() => this.hello()); // the server was restarted
+      return;
+    }
+    if (!header.session) return;
+    if (header.tokens) {
+      this.tokens = header.tokens;
+      changes.add('tokens');
+    }
+    for (const [id, piece] of Object.entries(header.pieces ?? {})) this.pieces.set(Number(id), piece);
+    for (const token of this.tokens) if (!this.pieces.has(token.id)) this.pieces.set(token.id, token);
+    this.#mergeSteps(header, hydrate, changes);
+  }
+
+  #mergeSteps(header, hydrate, changes) {
+    const from = header.steps_from ?? 0;
+    const held = header.session.epoch === this.epoch ? this.steps : [];
+    this.epoch = header.session.epoch;
+    if (from > held.length) {
+      this.#setSteps([], changes); // a gap: ask for everything
+      this.epoch = -1;
+      this.wire.poll();
+      return;
+    }
+    const fresh = (header.steps ?? []).map((step) => ({ ...step, planes: hydrate(step.planes ?? {}) }));
+    if (fresh.length || held !== this.steps) this.#setSteps([...held.slice(0, from), ...fresh], changes);
+  }
+
+  #setSteps(steps, changes) {
+    this.steps = steps;
+    changes.add('steps').add('select');
+    if (this.#wanted && (this.#wanted.step ?? 0) < steps.length) {
+      const wanted = this.#wanted;
+      this.#wanted = null;
+      this.sel = { ...this.sel, ...wanted, follow: wanted.step === undefined || wanted.step === this.newest };
+    }
+    if (this.sel.follow || this.sel.step >= this.newest) this.sel = { ...this.sel, step: this.newest, follow: true };
+    this.sel = { ...this.sel, ...this.#clamped(this.sel) };
+  }
+
+  #clamped({ layer, head }) {
+    if (!this.model) return { layer, head };
+    const within = (value, count) => Math.max(0, Math.min(value, count - 1));
+    return { layer: within(layer, this.model.num_layers), head: within(head, this.model.num_heads) };
+  }
+
+  /** Look at a step, a layer, a head. Looking at the newest step means following again. */
+  select({ step = this.sel.step, layer = this.sel.layer, head = this.sel.head }) {
+    const bounded = Math.max(this.steps.length ? 0 : -1, Math.min(step, this.newest));
+    const next = { step: bounded, ...this.#clamped({ layer, head }), follow: bounded === this.newest };
+    const same = Object.keys(next).every((key) => next[key] === this.sel[key]);
+    if (same) return;
+    this.sel = next;
+    this.emit(new Set(['select']));
+    this.#settle();
+  }
+
+  setParams(params) {
+    this.params = params;
+    this.emit(new Set(['params']));
+  }
+
+  emit(changes) {
+    if (changes.size) this.dispatchEvent(new CustomEvent('change', { detail: changes }));
+  }
+
+  /** Half a second after the last change of layer or head, tell Python, so that the link carries it. */
+  #settle() {
+    this.memory.keep(this.session, this.sel, this.newest);
+    clearTimeout(this.settling);
+    this.settling = setTimeout(() => {
+      const { step, layer, head } = this.sel;
+      const report = `${layer}/${head}`;
+      if (!this.session || report === this.#reported) return;
+      this.#reported = report;
+      this.send('select', { step, layer, head }).catch(() => {});
+    }, 500);
+  }
+}
+
+/** The one store of this window. */
+export function theStore() {
+  window.__loupe ??= new Store();
+  return window.__loupe;
+}

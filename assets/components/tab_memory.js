@@ -1,0 +1,80 @@
+/**
+ * What this tab remembers over a reload: which session it had, and the recipe to rebuild it from.
+ *
+ * The session's id lives in the tab's own storage and never in the URL: people share URLs. The URL carries
+ * settings and the step looked at. A link that asks for something else than the tab had starts afresh.
+ */
+
+const MEMORY_KEY = 'loupe.session';
+const LOOKED_AT = ['step', 'layer', 'head'];
+
+/** The query without what is merely looked at, in a fixed order. */
+function settingsOf(query) {
+  const params = new URLSearchParams(query);
+  for (const name of LOOKED_AT) params.delete(name);
+  params.sort();
+  return params.toString();
+}
+
+export class TabMemory {
+  #kept = '';
+
+  #read() {
+    try {
+      return JSON.parse(sessionStorage.getItem(MEMORY_KEY)) ?? {};
+    } catch {
+      return {}; // storage switched off, or not ours
+    }
+  }
+
+  /** Arguments of the first command: the old session where the URL is the one it had, else nothing. */
+  greeting() {
+    const { sid, recipe, url } = this.#read();
+    const asked = settingsOf(location.search);
+    if (!sid || (asked && asked !== settingsOf(url ?? ''))) return {};
+    return { sid, ...(recipe ? { recipe } : {}) };
+  }
+
+  /** Step, layer and head a link asks for; null where it asks for none. */
+  wantedSelection() {
+    const params = new URLSearchParams(location.search);
+    const wanted = {};
+    for (const name of LOOKED_AT) {
+      if (/^\d{1,6}$/.test(params.get(name) ?? '')) wanted[name] = Number(params.get(name));
+    }
+    return Object.keys(wanted).length ? wanted : null;
+  }
+
+  /** Remember the session, and let the URL say what is on screen. */
+  keep(session, sel, newest) {
+    if (!session) return;
+    const { sid, recipe, url } = session;
+    if (sid) this.#write(JSON.stringify({ sid, recipe, url }));
+    if (typeof url !== 'string') return;
+    const params = new URLSearchParams(url);
+    if (sel.step >= 0 && sel.step !== newest) params.set('step', sel.step);
+    const query = params.size ? `?${params}` : '';
+    if (query !== location.search) history.replaceState(history.state, '', location.pathname + query);
+  }
+
+  #write(text) {
+    if (text === this.#kept) return;
+    this.#kept = text;
+    try {
+      sessionStorage.setItem(MEMORY_KEY, text);
+    } catch {
+      // storage full or switched off: a reload then starts afresh
+    }
+  }
+
+  /** After a reset: neither a reload nor the link brings the run back. */
+  forget() {
+    this.#kept = '';
+    history.replaceState(history.state, '', location.pathname);
+    try {
+      sessionStorage.removeItem(MEMORY_KEY);
+    } catch {
+      // nothing was kept
+    }
+  }
+}
