@@ -80,7 +80,8 @@ class Stepper:
         `recalled` is the token a recipe has for this step: it is the truth, should rounding ever draw otherwise.
         """
         step, began = len(state.records), now_ms()
-        sampled = self.draw(state, row.logits, step, None if recalled is None else recalled.token_id)
+        recalled_id = None if recalled is None else recalled.token_id
+        sampled = sample(row.logits, state.token_ids, state.sampling, seed=state.seed, step=step, forced=recalled_id)
         if recalled is not None and not recalled.forced:
             mode: DrawMode = "greedy" if recalled.sampling.is_greedy else "inverse_cdf"
             sampled = replace(sampled, draw=replace(sampled.draw, mode=mode))
@@ -120,10 +121,13 @@ class Stepper:
     def redraw(self, state: SessionState, logits: Tensor, forced: int) -> StepRecord:
         """Put `forced` in place of the newest token. It is not in the cache yet, so nothing else changes."""
         last = state.records[-1]
-        sampled = self.draw(state, logits, last.index, forced, state.token_ids[:-1])
+        context = state.token_ids[:-1]
+        now = sample(logits, context, last.sampling, seed=state.seed, step=last.index, forced=forced).draw
+        then = last.draw  # what the draw gave stays on record, whatever seed is set by now
+        draw = replace(now, u=then.u, drawn_id=then.drawn_id, low=then.low, high=then.high)
         state.chosen[-1] = ChosenToken(forced, True, last.sampling)
         state.stopped = None
-        state.records[-1] = replace(last, draw=sampled.draw, emitted_ids=(forced,))
+        state.records[-1] = replace(last, draw=draw, emitted_ids=(forced,))
         return self.recheck(state)
 
     def recheck(self, state: SessionState) -> StepRecord:
@@ -150,18 +154,6 @@ class Stepper:
                 f"Decoding ended after step {last.index}: {fired.label} ({fired.state}). "
                 "Rewind, force another token, or change the stop rules to go on."
             )
-
-    def draw(
-        self,
-        state: SessionState,
-        logits: Tensor,
-        step: int,
-        forced: int | None,
-        context: tuple[int, ...] | None = None,
-    ) -> Sampled:
-        """Stages and draw of one row; moves nothing. `context` is what came before, all tokens so far by default."""
-        ids = state.token_ids if context is None else context
-        return sample(logits, ids, state.sampling, seed=state.seed, step=step, forced=forced)
 
     def verdict(self, state: SessionState, kv_bytes: int, end_probability: float | None = None) -> Verdict:
         """Every stop rule against the tokens chosen so far, and the text that may be shown."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 
 from torch import nn
-from transformers import PreTrainedModel
+from transformers import GenerationConfig, PreTrainedModel
 
 
 def share_weights(model: PreTrainedModel) -> PreTrainedModel:
@@ -26,6 +26,8 @@ def follow_weights(twin: PreTrainedModel, model: PreTrainedModel) -> None:
         parent, _, leaf = name.rpartition(".")
         twin.get_submodule(parent)._parameters[leaf] = _parameter(now[name])
     twin.set_attn_implementation("eager")
+    # `generate` merges whatever it finds here into the settings it is given, end ids and temperature included.
+    twin.generation_config = GenerationConfig()  # type: ignore[no-untyped-call]
 
 
 def _parameter(tensor: nn.Parameter) -> nn.Parameter:

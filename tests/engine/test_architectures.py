@@ -11,7 +11,7 @@ from engine.costs import ModelShape
 from engine.errors import UnsupportedModel
 from engine.kv_store import KVStore
 from engine.model_runner import Feed, ModelRunner
-from tests.engine.tiny_models import ARCHITECTURES, REFUSED, tiny_model
+from tests.engine.architectures import ARCHITECTURES, REFUSED, tiny_model
 
 PROMPT = tuple(int(i) for i in torch.randint(3, 300, (15,), generator=torch.Generator().manual_seed(2)))
 NEXT = tuple(int(i) for i in torch.randint(3, 300, (5,), generator=torch.Generator().manual_seed(3)))

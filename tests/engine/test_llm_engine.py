@@ -11,7 +11,7 @@ import torch
 from engine.config import SamplingParams, StopRules
 from engine.errors import LoupeError, SessionFinished
 from engine.llm_engine import LLMEngine
-from tests.engine.tiny_models import tiny_engine
+from tests.engine.architectures import tiny_engine
 
 WARM = SamplingParams(temperature=1.0, top_k=50)
 

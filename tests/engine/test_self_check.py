@@ -11,7 +11,7 @@ from engine.config import ChosenToken, SamplingParams
 from engine.records import Check
 from engine.self_check import check_numbers
 from engine.session import DecodeSession
-from tests.engine.tiny_models import ARCHITECTURES, tiny_engine
+from tests.engine.architectures import ARCHITECTURES, tiny_engine
 
 EVERYTHING_ON = SamplingParams(temperature=0.8, top_k=60, top_p=0.9, min_p=0.02, repetition_penalty=1.2)
 

@@ -19,7 +19,7 @@ from engine.errors import (
 )  # fmt: skip
 from engine.llm_engine import LLMEngine
 from engine.session import DecodeSession
-from tests.engine.tiny_models import tiny_engine
+from tests.engine.architectures import tiny_engine
 
 PROMPT = (40, 50, 60, 70)
 WARM = SamplingParams(temperature=0.9, top_k=40, top_p=0.95, repetition_penalty=1.1)
@@ -96,6 +96,17 @@ def test_a_forced_token_replaces_the_newest_is_marked_and_is_fed_next(session):
     assert session.roles[-1] == "forced"
     assert len(session.records) == 3
     assert session.step().result().input_ids == (77,)
+
+
+def test_forcing_keeps_the_draw_on_record_whatever_the_settings_are_by_now(session):
+    steps(session, 1)
+    then = session.records[-1]
+    session.configure(sampling=SamplingParams(temperature=2.0), seed=12345).result()
+    record = session.force(int(then.candidates.ids[3])).result()
+    kept = (then.draw.u, then.draw.drawn_id, then.draw.low, then.draw.high)
+    assert (record.draw.u, record.draw.drawn_id, record.draw.low, record.draw.high) == kept
+    assert record.draw.final_prob == record.stages[-1].probs[3]
+    assert record.sampling == WARM
 
 
 def test_changed_settings_act_from_the_next_step_on(session):

@@ -14,12 +14,13 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 END = "<|im_end|>"
 START = "<|im_start|>"
 CHATML = (
-    "{% for m in messages %}{% if loop.first and m.role != 'system' %}<|im_start|>system\nBe kind.<|im_end|>\n{% endif %}"
+    "{% for m in messages %}{% if loop.first and m.role != 'system' %}<|im_start|>system\nBe kind.<|im_end|>\n"
+    "{% endif %}"
     "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 # Llama 2 style: a start token, and user text trimmed.
-INST = "{{ bos_token }}{% for m in messages %}[INST] {{ m.content | trim }} [/INST]{% endfor %}"
+INST = "{{ bos_token }}{% for m in messages %}[INST] {{ m.content | trim }} [/INST]{{ eos_token }}{% endfor %}"
 
 
 def byte_level_tokenizer(*, chat_template: str | None = CHATML) -> PreTrainedTokenizerFast:
@@ -95,7 +96,7 @@ def tiny_folder(folder: Path, *, tokenizer: PreTrainedTokenizerFast | None = Non
 def tiny_gguf(path: Path, *, pre: str = "smollm", quantised: bool = True, **keys: Any) -> Path:
     """A random one-layer llama GGUF file: Q4_1 matrices, F32 norms and embedding.
 
-    keys  further metadata: eot_token_id, sliding_window, rope_freqs (adds that tensor), licence, drop (a tensor left out)
+    keys  eot_token_id, sliding_window, licence; rope_freqs adds that tensor; drop names a tensor to leave out
     """
     width, heads, inner = 64, 4, 96
     writer = gguf.GGUFWriter(path, "llama")
