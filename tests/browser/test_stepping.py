@@ -1,0 +1,146 @@
+"""A person at the Step page: prefill, step, look back, rewind, force, fork, drag a slider."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.step_page import StepPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+CAT = [504, 2644, 2643]  # The, cat, sat
+
+
+def test_the_cat_sat_greedily_on_a_cliff(step_page: StepPage):
+    step_page.preset("greedy").prefilled("The cat sat").step(5)
+    assert step_page.ids[:5] == [*CAT, 335, 253]
+    assert step_page.text == "The cat sat on a cliff, and the"
+    assert step_page.roles == ["prompt"] * 3 + ["generated"] * 6
+
+
+def test_the_five_stations_tell_the_step_in_true_numbers(step_page: StepPage):
+    step_page.preset("greedy").prefilled("The cat sat")
+    assert "3 tokens" in step_page.station("in")
+    assert "at 0–2" in step_page.station("in")
+    assert "30 layers" in step_page.station("forward")
+    assert "1 × 49,152" in step_page.station("logits")
+    step_page.step()
+    assert "id 335 at position 3" in step_page.station("in")
+    assert "4 keys read" in step_page.station("forward")
+    assert "go on" in step_page.station("stop")
+
+
+def test_the_newest_token_is_not_in_the_cache_yet(step_page: StepPage):
+    step_page.prefilled("The cat sat").step(2)
+    assert step_page.store("store.steps.at(-1).kv_len") == step_page.chips.count() - 1
+    expect(step_page.chips.last).to_have_attribute("data-standing", "drawn")
+
+
+def test_a_hundred_fast_presses_of_step_are_a_hundred_steps(step_page: StepPage):
+    step_page.prefilled("Once upon a time").press("Space", times=100)
+    step_page.wait_for_steps(101)
+    assert step_page.store("store.steps.map((step) => step.index)") == list(range(101))
+    assert step_page.store("store.tokens.length") == 4 + 101
+    fed = step_page.store("store.steps.slice(1).map((step) => step.input_ids[0])")
+    drawn = step_page.store("store.steps.slice(0, -1).map((step) => step.draw.token_id)")
+    assert fed == drawn
+
+
+def test_looking_back_changes_nothing_and_needs_no_request(step_page: StepPage):
+    step_page.prefilled("The cat sat").step(4)
+    ids, asked = step_page.ids, step_page.shown("ack")
+    step_page.press("ArrowLeft", times=3).wait_for_selected(1)
+    step_page.press("Home").wait_for_selected(0)
+    step_page.press("End").wait_for_selected(4)
+    step_page.page.locator(".scrubber").fill("2")
+    step_page.wait_for_selected(2)
+    assert step_page.ids == ids
+    assert step_page.steps == 5
+    steps_asked = "store.wire.pending('step')"
+    assert step_page.store(steps_asked) == 0
+    assert int(step_page.shown("ack")) - int(asked) <= 4, "only settled selections were reported"
+
+
+def test_rewinding_drops_later_steps_and_stepping_again_gives_the_same_tokens(step_page: StepPage):
+    step_page.prefilled("The cat sat").step(5)
+    ids = step_page.ids
+    step_page.press("ArrowLeft", times=3).wait_for_selected(2)
+    step_page.act("rewind").wait_for_steps(3)
+    assert step_page.ids == ids[:6]
+    step_page.step(3)
+    assert step_page.ids == ids
+
+
+def test_clicking_a_bar_forces_that_token_and_it_is_fed_next(step_page: StepPage):
+    step_page.preset("greedy").prefilled("The cat sat").step()
+    wanted = int(step_page.store("store.steps.at(-1).planes.cand_ids.data[2]"))
+    step_page.store(f"store.send('force', {{ step: 1, token_id: {wanted} }})")
+    expect(step_page.chips.last).to_have_attribute("data-role", "forced")
+    assert step_page.ids[-1] == wanted
+    step_page.step()
+    assert step_page.store("store.steps.at(-1).input_ids") == [wanted]
+
+
+def test_a_fork_keeps_its_own_history_and_both_can_be_returned_to(step_page: StepPage):
+    step_page.prefilled("The cat sat").step(3)
+    ids = step_page.ids
+    step_page.press("ArrowLeft", times=2).wait_for_selected(1)
+    step_page.act("fork").wait_for_steps(2)
+    step_page.preset("greedy").step(3)
+    forked = step_page.ids
+    assert forked[:5] == ids[:5]
+    step_page.act("branches")
+    step_page.page.locator(".branch:not([disabled])").first.click()
+    step_page.wait_for_steps(4)
+    assert step_page.ids == ids
+
+
+def test_dragging_a_slider_moves_the_bars_and_never_the_token(step_page: StepPage):
+    step_page.preset("as the model is").prefilled("The cat sat").step(2)
+    ids = step_page.ids
+    drawn_with = step_page.store("store.steps.at(-1).sampling.temperature")
+    slider = step_page.slider("temp")
+    slider.evaluate("(input) => { input.value = 100; input.dispatchEvent(new Event('input', { bubbles: true })); }")
+    assert step_page.store("store.params.temperature") == 0.2
+    slider.evaluate("(input) => input.dispatchEvent(new Event('change', { bubbles: true }))")
+    step_page.page.wait_for_function("() => window.__loupe.settings?.sampling.temperature === 0.2")
+    assert step_page.ids == ids
+    assert step_page.store("store.steps.at(-1).sampling.temperature") == drawn_with == 1
+    step_page.step()
+    assert step_page.store("store.steps.at(-1).sampling.temperature") == 0.2
+
+
+def test_play_draws_until_it_is_paused(step_page: StepPage):
+    step_page.prefilled("Once upon a time").press("p")
+    step_page.page.wait_for_function("() => window.__loupe.steps.length > 3")
+    step_page.press("p")
+    step_page.page.wait_for_function("() => window.__loupe.wire.pending('step') === 0")
+    reached = step_page.steps
+    step_page.page.wait_for_timeout(700)
+    assert step_page.steps == reached
+
+
+def test_the_numbers_are_checked_against_stock_transformers(step_page: StepPage):
+    step_page.preset("chat defaults").prefilled("The cat sat").step(3)
+    step_page.page.locator(".checks-badge").click()
+    expect(step_page.page.locator(".checks-badge")).to_have_attribute("data-state", "passed", timeout=120_000)
+    assert step_page.page.locator(".check-row").count() == 7
+
+
+def test_every_panel_has_a_table_with_the_same_numbers(step_page: StepPage):
+    step_page.prefilled("The cat sat").step()
+    tables = step_page.page.locator("button.lp-table")
+    assert tables.count() == 5
+    for i in range(5):
+        tables.nth(i).click()
+    expect(step_page.page.locator(".panels table").first).to_be_visible()
+    assert step_page.page.locator(".panels table").count() == 5
+
+
+def test_a_chat_turn_shows_what_the_template_inserted(step_page: StepPage):
+    step_page.prefilled("Why is the sky blue?", chat=True)
+    roles = step_page.store("store.tokens.map((token) => token.role)")
+    assert roles[0] == "template"
+    assert roles.count("prompt") == 6
+    assert set(roles) == {"template", "prompt", "generated"}
