@@ -173,12 +173,13 @@ def attend(
     outputs = []
     for row, (store, past) in enumerate(zip(forward_pass.stores, forward_pass.past, strict=True)):
         length = past + forward_pass.num_new
-        if len(forward_pass.stores) > 1 and forward_pass.direct:
-            keys, values = (t.unsqueeze(0) for t in store.view(layer, length))
+        if len(forward_pass.stores) == 1:  # what came in is this session's, exactly
+            q, keys, values = query, key, value
+        elif forward_pass.direct:
+            q, (keys, values) = query[row : row + 1], (t.unsqueeze(0) for t in store.view(layer, length))
         else:
-            keys, values = key[row : row + 1, :, :length], value[row : row + 1, :, :length]
+            q, keys, values = query[row : row + 1], key[row : row + 1, :, :length], value[row : row + 1, :, :length]
         mask = None if attention_mask is None else attention_mask[row : row + 1, :, :, :length]
-        q = query[row : row + 1]
         outputs.append(_fused(q, keys, values, mask, scale, softcap, s_aux))
         if forward_pass.keep_queries:
             forward_pass.queries[row][layer] = _last_query(q, mask, scale, softcap, s_aux)
@@ -254,13 +255,13 @@ def _fused(
         weights = attention_weights(query, key, mask, scaling, softcap, sink).to(value.dtype)
         return (_grouped(weights, key.shape[1]) @ value.unsqueeze(2)).flatten(1, 2)
     num_heads, num_new = query.shape[1], query.shape[2]
-    if num_new == 1:
-        # The group of query heads that shares a key head becomes the query length: no key is repeated.
-        # (SDPA's own enable_gqa is several times slower in bf16 on CPU.)
+    if num_new == 1 and query.dtype != torch.float32:
+        # The group of query heads that shares a key head becomes the query length: no key is repeated. SDPA's own
+        # enable_gqa is several times slower at that in bf16 on CPU; in float32 it is the faster one.
         folded = query.view(1, key.shape[1], -1, query.shape[-1])
         out = F.scaled_dot_product_attention(folded, key, value, attn_mask=mask, scale=scaling)
         return out.reshape(1, num_heads, 1, value.shape[-1])
-    causal = mask is None
+    causal = mask is None and num_new > 1
     grouped = num_heads != key.shape[1]
     return F.scaled_dot_product_attention(
         query, key, value, attn_mask=mask, is_causal=causal, scale=scaling, enable_gqa=grouped

@@ -103,7 +103,7 @@ class EngineConfig:
     max_batch: int = 64  # sessions per forward
     capture_bytes: int = 1_000_000  # queries and logits kept per session; older steps are replayed when looked at
     capture: bool = True  # False drops queries and logits at once (to measure what capturing costs)
-    fast_kernels: bool = False  # False leaves the model's modules as transformers built them
+    fast_kernels: bool = True  # False leaves the model's modules as transformers built them
 
     def __post_init__(self) -> None:
         _require(bool(self.model.strip()), "model must name a model, a folder or a .gguf file; it is empty.")

@@ -13,13 +13,14 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from engine.capture import CaptureRing
 from engine.config import EngineConfig, Recipe, SamplingParams, StopRules
 from engine.errors import EngineStopped, LoupeError
+from engine.kernels import KernelReport, speed_up
 from engine.measure import now_ms
 from engine.model_loader import LoadedModel
 from engine.model_runner import ModelRunner
@@ -28,9 +29,6 @@ from engine.session import DecodeSession
 from engine.session_state import SessionState
 from engine.stepping import Stepper
 from engine.stock_model import follow_weights, share_weights
-
-if TYPE_CHECKING:
-    from engine.kernels import KernelReport
 
 log = logging.getLogger(__name__)
 
@@ -147,8 +145,6 @@ class LLMEngine:
     def _prepare(self) -> Stepper:
         self.stock = share_weights(self.model)
         if self.config.fast_kernels and self.info.device == "cpu" and self.info.dtype == "float32":
-            from engine.kernels import speed_up
-
             self.kernels = speed_up(self.model, threads=torch.get_num_threads())
         follow_weights(self.stock, self.model)
         runner = ModelRunner(self.model, keep_queries=self.config.capture)
