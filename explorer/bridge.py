@@ -1,0 +1,65 @@
+"""The only place where the explorer meets what needs torch. Everything is imported when it is first used.
+
+So the page is on screen, with progress, before the seconds it takes to import torch have passed; and a
+package that is missing is a message on a page, not a traceback at start.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+from engine.config import EngineConfig
+from engine.errors import LoupeError
+from engine.records import Check, EncodedPrompt
+from explorer.examples import PromptMode
+
+if TYPE_CHECKING:
+    from engine.llm_engine import LLMEngine
+    from engine.session import DecodeSession
+
+Progress = Callable[[str, float], None]
+
+
+def start_engine(config: EngineConfig, progress: Progress) -> LLMEngine:
+    """Load a model and start the thread that owns it."""
+    progress("Importing torch and transformers", 0.0)
+    try:
+        from engine.llm_engine import LLMEngine
+        from engine.model_loader import load_model
+    except ImportError as error:
+        missing = error.name or str(error)
+        raise LoupeError(
+            f"The package {missing} cannot be imported ({error}). "
+            "Install what Loupe needs with `pip install -r requirements.txt`, then try again."
+        ) from error
+    loaded = load_model(config, progress)
+    progress(f"Starting {loaded.info.name}", 1.0)
+    engine = LLMEngine(loaded, config)
+    settle_memory()
+    return engine
+
+
+def settle_memory() -> None:
+    """Collect once, then take what is left out of every later collection: a model is a million small objects."""
+    gc.unfreeze()  # a model that was closed lies among the frozen ones
+    gc.collect()
+    gc.freeze()
+
+
+def encode(engine: LLMEngine, prompt: str, mode: PromptMode) -> EncodedPrompt:
+    """A prompt as it stands, or as a user's turn in the model's chat template."""
+    if mode == "raw":
+        return engine.tokenizer.encode(prompt)
+    from engine.tokenizer import ChatMessage
+
+    return engine.tokenizer.encode_chat([ChatMessage("user", prompt)])
+
+
+def check_numbers(session: DecodeSession) -> Future[tuple[Check, ...]]:
+    """Start the live self-test."""
+    from engine.self_check import check_numbers as start
+
+    return start(session)

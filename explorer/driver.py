@@ -1,0 +1,238 @@
+"""Runs one browser tab's commands: in order, each exactly once, and never for longer than a click should take.
+
+The browser repeats what was not acknowledged, two script threads may speak for one tab at the same moment,
+and a prefill takes seconds. So there is one lock, a number up to which commands are done, and at most one
+command under way: after 0.3 s the page is told "busy" and asks again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.errors import LoupeError
+from explorer import looking, moving, opening
+from explorer.branch import give_back
+from explorer.operation import Operation, Running, Value
+from explorer.wire import Command, Wire
+from explorer.workspace import Workspace
+
+log = logging.getLogger(__name__)
+
+PATIENCE_S = 0.3  # how long one call may wait for the engine
+FREEING_S = 10.0
+FORGOTTEN = "The server no longer has this session. The page rebuilds it; try again in a moment."
+CANCELLABLE = frozenset({"prefill", "hello", "model", "prompt_rows"})
+MAX_MOUNTS = 8  # page instances of one tab that are remembered
+
+OPERATIONS: dict[str, Operation] = {
+    "hello": opening.hello,
+    "model": opening.model,
+    "prefill": moving.prefill,
+    "step": moving.step,
+    "rewind": moving.rewind,
+    "fork": moving.fork,
+    "switch": moving.switch,
+    "force": moving.force,
+    "reset": moving.reset,
+    "stop": moving.stop,
+    "settings": moving.settings,
+    "preset": moving.preset,
+    "select": moving.select,
+    "what_if": looking.what_if,
+    "ask": looking.ask,
+    "attention": looking.attention,
+    "attention_layer": looking.attention_layer,
+    "triangle": looking.triangle,
+    "prompt_rows": looking.prompt_rows,
+    "check": looking.check,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of one command: a value, or an error with its kind and a message for people."""
+
+    n: int
+    op: str
+    value: Value | None = None
+    error: tuple[str, str] | None = None
+
+
+@dataclass(slots=True)
+class MountLog:
+    """One page instance: commands done so far, and answers it may not have got yet."""
+
+    done: int = 0
+    answers: dict[int, Answer] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Job:
+    """The command under way."""
+
+    command: Command
+    log: MountLog
+    running: Running
+    waiting: Future[Any] | None = None
+
+
+class TabDriver:
+    """One browser tab on the server."""
+
+    def __init__(
+        self, workspace: Workspace, *, clock: Callable[[], float] = time.monotonic, patience_s: float = PATIENCE_S
+    ) -> None:
+        self.workspace = workspace
+        self.lock = threading.RLock()
+        self.wire: Wire | None = None
+        self.backlog = False
+        self.job: Job | None = None
+        self._clock = clock
+        self._patience_s = patience_s
+        self.last_used = clock()
+        self._mounts: OrderedDict[str, MountLog] = OrderedDict()
+
+    @property
+    def sid(self) -> str:
+        """The tab's unguessable name."""
+        return self.workspace.sid
+
+    @property
+    def log(self) -> MountLog:
+        """The page instance that spoke last."""
+        return self._mount(self.wire.mount) if self.wire else MountLog()
+
+    def knows(self, mount: str) -> bool:
+        """Whether this page instance has spoken to this tab before."""
+        return mount in self._mounts
+
+    def receive(self, wire: Wire) -> None:
+        """Run what is new in `wire`, as far as its patience allows."""
+        with self.lock:
+            self.wire, self.last_used = wire, self._clock()
+            if not self.knows(wire.mount) and not any(command.op == "hello" for command in wire.commands):
+                self.disown(wire)  # every page begins with a greeting, so this one spoke to a tab that is gone
+                return
+            log_of_mount = self._mount(wire.mount)
+            for n in [n for n in log_of_mount.answers if n <= wire.seen]:
+                del log_of_mount.answers[n]
+            self._cancel_for_stop(wire, log_of_mount)
+            self.backlog = not self._run(wire, log_of_mount, time.monotonic() + self._patience_s)
+
+    def disown(self, wire: Wire) -> None:
+        """Take in commands meant for a tab that is gone: none is run, each is told so, later ones are welcome."""
+        with self.lock:
+            self.wire, self.backlog = wire, False
+            for command in wire.commands:
+                self._finish(command, self._mount(wire.mount), error=("Forgotten", FORGOTTEN))
+
+    def _run(self, wire: Wire, mount: MountLog, deadline: float) -> bool:
+        """True where nothing is left to do."""
+        if self.job is not None and not self._advance(self.job, deadline):
+            return False
+        for command in wire.commands:
+            if command.n <= mount.done:
+                continue
+            self.job = self._start(command, mount)
+            if self.job is not None and not self._advance(self.job, deadline):
+                return False
+        return True
+
+    def _start(self, command: Command, mount: MountLog) -> Job | None:
+        operation = OPERATIONS.get(command.op)
+        if operation is None:
+            message = f"The page asked for {command.op!r}, which does not exist. Reload the page."
+            self._finish(command, mount, error=("BadCommand", message))
+            return None
+        if command.op != "stop":
+            self.workspace.activity.cancelled = False
+        return Job(command, mount, operation(self.workspace, command.args))
+
+    def _advance(self, job: Job, deadline: float) -> bool:
+        """Drive a job until it is done (True) or `deadline` has passed."""
+        try:
+            while True:
+                if job.waiting is not None:
+                    wait([job.waiting], timeout=max(0.0, deadline - time.monotonic()))
+                    if not job.waiting.done():
+                        return False
+                job.waiting = _resume(job)
+        except StopIteration as stop:
+            self._finish(job.command, job.log, value=stop.value)
+        except LoupeError as error:
+            self._finish(job.command, job.log, error=(type(error).__name__, str(error)))
+        except Exception:
+            log.exception("the command %r failed", job.command.op)
+            message = "Something went wrong inside Loupe; the server's log has the details. The session is as it was."
+            self._finish(job.command, job.log, error=("InternalError", message))
+        self.job = None
+        return True
+
+    def _finish(
+        self, command: Command, mount: MountLog, *, value: Value | None = None, error: tuple[str, str] | None = None
+    ) -> None:
+        self.workspace.activity.clear()
+        mount.done = max(mount.done, command.n)
+        mount.answers[command.n] = Answer(command.n, command.op, value, error)
+
+    def _cancel_for_stop(self, wire: Wire, mount: MountLog) -> None:
+        """A stop that waits behind long work ends that work at once, and has done its duty with that."""
+        waits = any(c.op == "stop" and c.n > mount.done for c in wire.commands)
+        if waits and self.job is not None and self.job.command.op in CANCELLABLE:
+            self.workspace.activity.cancel()
+
+    def _mount(self, name: str) -> MountLog:
+        if name not in self._mounts:
+            self._mounts[name] = MountLog()
+            while len(self._mounts) > MAX_MOUNTS:
+                self._mounts.popitem(last=False)
+        self._mounts.move_to_end(name)
+        return self._mounts[name]
+
+    # --- leases -------------------------------------------------------------------------------------------
+
+    def sleep(self) -> bool:
+        """Free tensors; recipes and records stay, and the next touch rebuilds the cache. False where a call runs."""
+        if not self.lock.acquire(blocking=False):
+            return False
+        try:
+            self._cancel_and_wait()
+            freed = [give_back(branch.session) for branch in self.workspace.branches]
+            wait([future for future in freed if future is not None], timeout=FREEING_S)  # before anyone steps again
+            return True
+        finally:
+            self.lock.release()
+
+    def close(self) -> None:
+        """Give everything back for good."""
+        with self.lock:
+            if self.job is not None:
+                self._cancel_and_wait()
+                self.job.running.close()
+                self.job = None
+            self.workspace.close()
+
+    def _cancel_and_wait(self) -> None:
+        """End long work that nobody will see; asked again until it has begun, for only then can it end."""
+        deadline = time.monotonic() + FREEING_S
+        while self.job is not None and self.job.waiting is not None and time.monotonic() < deadline:
+            self.workspace.activity.cancel()
+            if wait([self.job.waiting], timeout=0.05).done:
+                return
+
+
+def _resume(job: Job) -> Future[Any]:
+    """Hand the awaited result (or its error) to the operation; returns what it waits for next."""
+    if job.waiting is None:
+        return next(job.running)
+    error = job.waiting.exception()
+    if error is not None:
+        return job.running.throw(error)
+    return job.running.send(job.waiting.result())

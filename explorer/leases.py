@@ -1,0 +1,179 @@
+"""Who uses which session, and when its tensors may go.
+
+A browser tab owns a session by a token of its own. Losing the connection does not free anything at once:
+a reload, or a train in a tunnel, comes back within the grace period. Only then are the tensors freed; the
+recipe stays much longer, because it costs nothing.
+
+The fact people get wrong: Streamlit calls on_release on its event loop, where waiting stops every visitor.
+So a release is only dropped into a mailbox here, and read by the next caller.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, Literal, Protocol, TypeVar
+
+log = logging.getLogger(__name__)
+
+Claim = Literal["yours", "taken", "unknown"]
+
+
+class Tenant(Protocol):
+    """What is leased: something that can give its tensors back."""
+
+    @property
+    def sid(self) -> str:
+        """Its unguessable name."""
+        ...
+
+    @property
+    def last_used(self) -> float:
+        """When it was last asked for anything, by the registry's clock."""
+        ...
+
+    def sleep(self) -> bool:
+        """Free tensors, keep the recipe. False where it is busy just now."""
+        ...
+
+    def close(self) -> None:
+        """Give everything back for good."""
+        ...
+
+
+T = TypeVar("T", bound=Tenant)
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """One owner's hold on one session."""
+
+    sid: str
+    owner: str
+
+
+@dataclass(slots=True)
+class _Held(Generic[T]):
+    tenant: T
+    owner: str | None
+    left_at: float = 0.0
+    slept_after: float | None = None  # `last_used` when it was put to sleep; used again since where it differs
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """In seconds.
+
+    grace     without an owner, until tensors are freed
+    idle      owned but not used, until tensors are freed
+    forget    without an owner, until recipe and records go as well
+    abandon   owned but not used, until those go
+    """
+
+    grace_s: float = 60.0
+    idle_s: float = 900.0
+    forget_s: float = 3_600.0
+    abandon_s: float = 6 * 3_600.0
+
+
+class Registry(Generic[T]):
+    """All sessions of this process by their names."""
+
+    def __init__(self, limits: Limits | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.limits = limits or Limits()
+        self.clock = clock
+        self._lock = threading.Lock()
+        self._held: dict[str, _Held[T]] = {}
+        self._released: deque[Lease] = deque()  # append and popleft need no lock
+
+    def add(self, tenant: T, owner: str) -> None:
+        """Take in a new session."""
+        with self._lock:
+            self._held[tenant.sid] = _Held(tenant, owner)
+
+    def get(self, sid: str) -> T | None:
+        """A session by its name."""
+        with self._lock:
+            held = self._held.get(sid)
+            return held.tenant if held else None
+
+    def claim(self, sid: str, owner: str) -> Claim:
+        """Become the owner of a session that has none. One that another live tab owns is not shared."""
+        with self._lock:
+            self._read_mailbox()
+            held = self._held.get(sid)
+            if held is None:
+                return "unknown"
+            if held.owner not in (None, owner):
+                return "taken"
+            held.owner = owner
+            return "yours"
+
+    def release(self, lease: Lease) -> None:
+        """The owner's connection is gone. Never waits."""
+        self._released.append(lease)
+
+    def drop(self, sid: str) -> None:
+        """Close a session that nobody will ask for again."""
+        with self._lock:
+            held = self._held.pop(sid, None)
+        if held:
+            held.tenant.close()
+
+    def reap(self) -> None:
+        """Free what has been left or idle for too long. Called now and then by a thread of ours."""
+        with self._lock:
+            self._read_mailbox()
+            forgotten = [held for held in self._held.values() if self._is_forgotten(held)]
+            for held in forgotten:
+                del self._held[held.tenant.sid]
+            sleepy = [held for held in self._held.values() if self._may_sleep(held)]
+        for held in forgotten:
+            held.tenant.close()
+        for held in sleepy:
+            used = held.tenant.last_used
+            if held.tenant.sleep():
+                held.slept_after = used
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._held)
+
+    def _read_mailbox(self) -> None:
+        while self._released:
+            lease = self._released.popleft()
+            held = self._held.get(lease.sid)
+            if held and held.owner == lease.owner:  # a late release must not take it from the next owner
+                held.owner, held.left_at = None, self.clock()
+
+    def _may_sleep(self, held: _Held[T]) -> bool:
+        if held.slept_after == held.tenant.last_used:
+            return False
+        if held.owner is None and self.clock() - held.left_at >= self.limits.grace_s:
+            return True
+        return self.clock() - held.tenant.last_used >= self.limits.idle_s
+
+    def _is_forgotten(self, held: _Held[T]) -> bool:
+        if held.owner is None:
+            return self.clock() - held.left_at >= self.limits.forget_s
+        return self.clock() - held.tenant.last_used >= self.limits.abandon_s
+
+
+def start_reaper(work: Callable[[], object], every_s: float) -> threading.Thread:
+    """A thread that calls `work` now and then for as long as the process lives."""
+
+    def run() -> None:
+        while True:
+            time.sleep(every_s)
+            try:
+                work()
+            except Exception:
+                log.exception("freeing unused sessions failed")
+
+    thread = threading.Thread(target=run, name="loupe-reaper", daemon=True)
+    thread.start()
+    return thread

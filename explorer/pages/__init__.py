@@ -1,0 +1,1 @@
+"""One module a page: what is on screen and in what order."""

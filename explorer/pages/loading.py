@@ -1,0 +1,60 @@
+"""What is on screen before there is a model: how far its loading is, or why it cannot be had and what to do.
+
+Everything that comes from outside (names, paths, messages) is shown as plain text, never as markup.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import wait
+
+import streamlit as st
+
+from explorer.engine_pool import EnginePool, Loading
+
+REFRESH_S = 0.2
+WIDTH = 560  # pixels: a line of text, not a screen of it
+
+
+def running_model(pool: EnginePool) -> Loading | None:
+    """The default model, loaded while the page shows progress; None where that failed and the page says why.
+
+    Counts as one user of it: whoever gets it leaves it in the end.
+    """
+    loading = pool.request()
+    taken = False
+    try:
+        if not loading.future.done():
+            _show_progress(loading)
+        error = loading.future.exception()
+        if error is not None:
+            _show_failure(loading.model, str(error))
+            return None
+        taken = True
+        return loading
+    finally:
+        if not taken:  # also where the visitor left while it was loading
+            pool.leave(loading)
+
+
+def _show_progress(loading: Loading) -> None:
+    place = st.empty()
+    with place.container(key="loading", horizontal_alignment="center"), st.container(width=WIDTH):
+        st.subheader("Loupe", anchor=False)
+        st.caption("Preparing the model. The first time takes a minute: its weights are imported once.")
+        bar, words = st.progress(0.0), st.empty()
+        while not loading.future.done():
+            bar.progress(loading.fraction)
+            words.text(loading.text)
+            wait([loading.future], timeout=REFRESH_S)
+    place.empty()
+
+
+def _show_failure(model: str, message: str) -> None:
+    with st.container(key="load_failed", horizontal_alignment="center"), st.container(width=WIDTH):
+        st.subheader("The model could not be loaded", anchor=False)
+        st.text(f"Asked for: {model}")
+        st.text(message)
+        st.button("Try again", key="retry_load", icon=":material/refresh:", type="primary")
+        st.caption(
+            "Another model: start Loupe with the environment variable LOUPE_MODEL set to its name, folder or file."
+        )

@@ -1,0 +1,172 @@
+"""A session as JSON for the tab's own storage: enough to rebuild it when the server has forgotten it.
+
+Ids are the state and the prompt's text is only carried along, so nothing is tokenised again. The text
+comes back from a browser, where anything may have happened to it: it is checked like any other input.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import groupby
+
+from engine.config import ChosenToken, Recipe, SamplingParams, StopRules
+from engine.records import Role
+from explorer import checked
+from explorer.checked import BadCommand
+from explorer.examples import PromptMode
+from explorer.frame import Json
+from explorer.payload import sampling_json
+
+VERSION = 1
+MAX_TOKENS = 200_000
+_MAX_ID = 2**31 - 1
+_EXACT_IN_BROWSER = 2**53 - 1
+_ROLE_LETTERS: dict[str, Role] = {"t": "template", "p": "prompt"}
+
+
+@dataclass(frozen=True, slots=True)
+class SeedChange:
+    """The seed from one step on. A recipe knows one seed; a person may have changed it on the way."""
+
+    step: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class SavedSession:
+    """A recipe with what the page shows beside it.
+
+    prompt        as typed; None where only its ids are known
+    prompt_roles  one per prompt token
+    seeds         every seed that drew a token, oldest first; empty where it never changed
+    """
+
+    recipe: Recipe
+    prompt: str | None
+    mode: PromptMode
+    prompt_roles: tuple[Role, ...]
+    seeds: tuple[SeedChange, ...] = ()
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """One per token of the recipe."""
+        return self.prompt_roles + tuple("forced" if c.forced else "generated" for c in self.recipe.chosen)
+
+
+def stop_json(stop: StopRules) -> dict[str, Json]:
+    """The rules by name."""
+    return {
+        "use_end_ids": stop.use_end_ids,
+        "max_new_tokens": stop.max_new_tokens,
+        "stop_strings": list(stop.stop_strings),
+        "max_kv_bytes": stop.max_kv_bytes,
+    }
+
+
+def seed_json(seed: int) -> int | str:
+    """A number where the browser can hold it exactly, else its digits."""
+    return seed if seed <= _EXACT_IN_BROWSER else str(seed)
+
+
+def to_json(saved: SavedSession) -> dict[str, Json]:
+    """Compact: settings are listed where they change, forced tokens by their step."""
+    recipe = saved.recipe
+    return {
+        "version": VERSION,
+        "model_id": recipe.model_id,
+        "prompt": saved.prompt,
+        "mode": saved.mode,
+        "prompt_ids": list(recipe.prompt_ids),
+        "roles": _pack_roles(saved.prompt_roles),
+        "chosen_ids": [c.token_id for c in recipe.chosen],
+        "forced": [i for i, c in enumerate(recipe.chosen) if c.forced],
+        "settings": _pack_settings(recipe.chosen),
+        "sampling": sampling_json(recipe.sampling),
+        "stop": stop_json(recipe.stop),
+        "seed": seed_json(recipe.seed),
+        "seeds": [[change.step, seed_json(change.seed)] for change in saved.seeds],
+    }
+
+
+def from_json(value: object) -> SavedSession:
+    """Back from JSON. Raises BadCommand or InvalidSettings on anything that `to_json` would not have written."""
+    given = checked.mapping(value, "recipe")
+    if given.get("version") != VERSION:
+        raise BadCommand("This tab's saved session was written by another version of Loupe. Prefill again.")
+    prompt = given.get("prompt")
+    prompt_ids = _ids(given.get("prompt_ids"), "prompt_ids")
+    recipe = Recipe(
+        model_id=checked.text(given.get("model_id"), "model_id", 500),
+        prompt_ids=prompt_ids,
+        chosen=_chosen(given),
+        sampling=checked.sampling(given.get("sampling"), SamplingParams()),
+        stop=checked.stop_rules(given.get("stop"), StopRules()),
+        seed=checked.seed(given.get("seed")),
+    )
+    return SavedSession(
+        recipe=recipe,
+        prompt=None if prompt is None else checked.text(prompt, "prompt"),
+        mode=checked.prompt_mode(given.get("mode")),
+        prompt_roles=_unpack_roles(given.get("roles"), len(prompt_ids)),
+        seeds=_seeds(given.get("seeds")),
+    )
+
+
+def _pack_roles(roles: tuple[Role, ...]) -> str:
+    return "".join(f"{role[0]}{len(list(run))}" for role, run in groupby(roles))
+
+
+def _unpack_roles(value: object, count: int) -> tuple[Role, ...]:
+    packed = checked.text(value, "roles", 10_000)
+    if not re.fullmatch(r"([tp][0-9]{1,6})*", packed):
+        raise BadCommand(f"roles must be runs like t3p5, got {checked.short(packed)}.")
+    runs = [(letter, int(length)) for letter, length in re.findall(r"([tp])([0-9]+)", packed)]
+    total = sum(length for _, length in runs)
+    if total != count:  # before anything is built: a forged run length must not cost memory
+        raise BadCommand(f"roles cover {total} of {count} prompt tokens.")
+    return tuple(_ROLE_LETTERS[letter] for letter, length in runs for _ in range(length))
+
+
+def _pack_settings(chosen: tuple[ChosenToken, ...]) -> list[Json]:
+    runs: list[Json] = []
+    for step, token in enumerate(chosen):
+        if step == 0 or token.sampling != chosen[step - 1].sampling:
+            runs.append([step, sampling_json(token.sampling)])
+    return runs
+
+
+def _chosen(given: Mapping[str, object]) -> tuple[ChosenToken, ...]:
+    ids = _ids(given.get("chosen_ids"), "chosen_ids")
+    last = len(ids) - 1
+    forced = {checked.whole(s, "forced", 0, last) for s in checked.sequence(given.get("forced"), "forced", len(ids))}
+    settings = _settings(given.get("settings"), len(ids))
+    return tuple(ChosenToken(token_id, step in forced, settings[step]) for step, token_id in enumerate(ids))
+
+
+def _settings(value: object, count: int) -> list[SamplingParams]:
+    """The settings of every step, from the list of changes."""
+    filled: list[SamplingParams] = []
+    for entry in checked.sequence(value, "settings", count):
+        step, sampling = checked.pair(entry, "a settings entry")
+        start = checked.whole(step, "settings", len(filled), count - 1)
+        if not filled and start != 0:
+            raise BadCommand("settings must begin at step 0.")
+        filled.extend(filled[-1:] * (start - len(filled)))
+        filled.append(checked.sampling(sampling, SamplingParams()))
+    if count and not filled:
+        raise BadCommand("settings must begin at step 0.")
+    return filled + filled[-1:] * (count - len(filled))
+
+
+def _seeds(value: object) -> tuple[SeedChange, ...]:
+    changes = []
+    for entry in checked.sequence(value, "seeds", MAX_TOKENS):
+        step, seed = checked.pair(entry, "a seeds entry")
+        changes.append(SeedChange(checked.whole(step, "seeds", 0, MAX_TOKENS), checked.seed(seed)))
+    return tuple(changes)
+
+
+def _ids(value: object, name: str) -> tuple[int, ...]:
+    return tuple(checked.whole(i, name, 0, _MAX_ID) for i in checked.sequence(value, name, MAX_TOKENS))

@@ -1,0 +1,112 @@
+"""The one bridge between pages and engines: models, sessions by tab, and what happens when a tab goes away.
+
+A reload makes a new Streamlit session that knows nothing. The tab's own storage still has the session's
+name, and says it in `hello`: here that name is taken up again, copied where another live tab has it, or
+left to be rebuilt from the recipe where this process never knew it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from engine.config import EngineConfig
+from explorer import link_reader
+from explorer.driver import TabDriver
+from explorer.engine_pool import EnginePool, Loading
+from explorer.leases import Lease, Registry, start_reaper
+from explorer.page_frame import PageFrames
+from explorer.recipe_json import to_json
+from explorer.wire import Command, Wire
+from explorer.workspace import Workspace
+
+REAP_EVERY_S = 5.0
+
+
+class Tab(TabDriver):
+    """A tab's driver with what makes its frames."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
+        self.frames = PageFrames(self)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the engine under it still runs."""
+        return self.workspace.engine.is_alive
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """Everything that outlives a rerun."""
+
+    pool: EnginePool
+    tabs: Registry[Tab]
+
+    def open_tab(self, owner: str, params: Mapping[str, Sequence[str]], loading: Loading) -> Tab:
+        """A new tab on a running model. What its URL asks for waits for the page's greeting."""
+        tab = Tab(Workspace(self.pool, loading, link=link_reader.parse(params)))
+        self.tabs.add(tab, owner)
+        return tab
+
+    def tab(self, sid: str | None, owner: str) -> Tab | None:
+        """The tab of this name, if it is this owner's and can be used."""
+        if sid is None or self.tabs.claim(sid, owner) != "yours":
+            return None
+        tab = self.tabs.get(sid)
+        return tab if tab is not None and tab.is_alive else None
+
+    def receive(self, tab: Tab, owner: str, wire: Wire) -> Tab:
+        """Run a wire's commands. Returns the tab that goes on: a greeting may have named an older one."""
+        greeting = next((c for c in wire.commands if c.op == "hello"), None)
+        if greeting is not None and not tab.workspace.branches:
+            tab, wire = self._recognise(tab, owner, wire, greeting)
+        tab.receive(wire)
+        return tab
+
+    def _recognise(self, tab: Tab, owner: str, wire: Wire, greeting: Command) -> tuple[Tab, Wire]:
+        sid = greeting.args.get("sid")
+        if not isinstance(sid, str) or sid == tab.sid:
+            return tab, wire
+        claim = self.tabs.claim(sid, owner)
+        known = self.tabs.get(sid)
+        if claim == "unknown" or known is None:
+            return tab, wire
+        if claim == "yours" and known.is_alive:
+            self.tabs.drop(tab.sid)
+            return known, wire
+        saved = known.workspace.saved()  # a live tab has it, or its engine died: this one gets a copy
+        if claim == "yours":
+            self.tabs.drop(sid)
+        args: dict[str, object] = {"recipe": to_json(saved)} if saved else {}
+        return tab, wire.with_args(greeting.n, args)
+
+    def reap(self) -> None:
+        """Free what nobody uses."""
+        self.tabs.reap()
+        self.pool.close_unused()
+
+
+@st.cache_resource(show_spinner=False)
+def runtime() -> Runtime:
+    """The one runtime of this process."""
+    model = os.environ.get("LOUPE_MODEL", "").strip()
+    made = Runtime(EnginePool(EngineConfig(model=model) if model else EngineConfig()), Registry())
+    start_reaper(made.reap, REAP_EVERY_S)
+    atexit.register(made.pool.close)
+    return made
+
+
+def _release(lease: Lease) -> None:
+    """Called by Streamlit on its event loop: must not wait."""
+    runtime().tabs.release(lease)
+
+
+@st.cache_resource(scope="session", show_spinner=False, on_release=_release)
+def hold(sid: str, owner: str) -> Lease:
+    """This connection's hold on a session. Streamlit forgets it, and tells us, when the connection is gone."""
+    return Lease(sid, owner)
