@@ -120,12 +120,13 @@ class ChosenToken:
     """One token of the continuation, with what is needed to draw it again.
 
     forced    a person chose it; `token_id` replaces whatever the draw gave
-    sampling  the settings in force at that step
+    sampling, seed  the settings in force at that step
     """
 
     token_id: int
     forced: bool
     sampling: SamplingParams
+    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,7 @@ class Recipe:
     chosen: tuple[ChosenToken, ...] = ()
     sampling: SamplingParams = SamplingParams()  # for the next step
     stop: StopRules = StopRules()
-    seed: int = 0
+    seed: int = 0  # for the next step
 
     def __post_init__(self) -> None:
         _whole("seed", self.seed)

@@ -1,7 +1,7 @@
 """The engine: one thread owns the model, everybody else sends it requests and gets a Future.
 
 Each turn takes the oldest request of every session: all decode steps among them go through one forward
-together, then one piece of long work (a prefill chunk, say) is done, and round again. Requests of one
+together, then long work gets a piece done (a prefill chunk, say), and round again. Requests of one
 session keep their order. There is no timer: what arrived during the last forward is the next batch.
 """
 
@@ -10,9 +10,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -25,6 +24,7 @@ from engine.measure import now_ms
 from engine.model_loader import LoadedModel
 from engine.model_runner import ModelRunner
 from engine.records import Role, StepRecord
+from engine.requests import StepRequest, Work, WorkRequest
 from engine.session import DecodeSession
 from engine.session_state import SessionState
 from engine.stepping import Stepper
@@ -32,27 +32,7 @@ from engine.stock_model import follow_weights, share_weights
 
 log = logging.getLogger(__name__)
 
-Work = Callable[[], Generator[None, None, Any]]
-
-
-@dataclass(slots=True)
-class StepRequest:
-    """One decode step of one session."""
-
-    state: SessionState
-    asked_ms: float
-    before: Callable[[], None]  # raises where the step cannot be taken; runs on the engine thread
-    after: Callable[[], None]  # publishes the session before the Future resolves
-    future: Future[StepRecord]
-
-
-@dataclass(slots=True)
-class WorkRequest:
-    """Anything else: a generator that yields between pieces."""
-
-    start: Work
-    future: Future[Any]
-    running: Generator[None, None, Any] | None = None
+WORK_MS = 20.0  # of a turn may go to work in pieces; the piece that passes it is finished
 
 
 class LLMEngine:
@@ -96,17 +76,14 @@ class LLMEngine:
 
     # --- requests (any thread) ----------------------------------------------------------------------------
 
-    def submit_step(
-        self, key: str, state: SessionState, before: Callable[[], None], after: Callable[[], None]
-    ) -> Future[StepRecord]:
-        """Ask for one decode step."""
-        request = StepRequest(state, now_ms(), before, after, Future())
+    def submit_step(self, key: str, request: StepRequest) -> Future[StepRecord]:
+        """Ask for one decode step, in order with the same key's other requests."""
         self._enqueue(key, request)
         return request.future
 
     def submit(self, key: str, work: Work) -> Future[Any]:
         """Ask for work on the engine thread, in order with the same key's other requests."""
-        request = WorkRequest(work, Future())
+        request = WorkRequest(work)
         self._enqueue(key, request)
         return request.future
 
@@ -157,18 +134,31 @@ class LLMEngine:
                 self._wake.wait()
             if self._closed:
                 return False
+            self._put_restores_first()
             heads = [(key, queue[0]) for key, queue in self._queues.items()]
         steps = [(key, r) for key, r in heads if isinstance(r, StepRequest)][: self.config.max_batch]
         if steps:
             self._decode([request for _, request in steps])
             self._pop([key for key, _ in steps])
-        works = [(key, r) for key, r in heads if isinstance(r, WorkRequest)]
-        if works:
-            key, work = works[0]
+        self._work([(key, r) for key, r in heads if isinstance(r, WorkRequest)])
+        return True
+
+    def _put_restores_first(self) -> None:
+        """A step of a session whose cache was released waits until it is filled again."""
+        for queue in self._queues.values():
+            head = queue[0]
+            if isinstance(head, StepRequest) and head.state.is_released:
+                queue.appendleft(WorkRequest(head.restore))
+
+    def _work(self, works: Sequence[tuple[str, WorkRequest]]) -> None:
+        """Do one piece for each, oldest first, until the turn's time is up: many looks fit, few prefill chunks."""
+        until = now_ms() + WORK_MS
+        for key, work in works:
             if self._advance(work):
                 self._pop([key])
             self._to_back(key)
-        return True
+            if now_ms() > until:
+                return
 
     def _pop(self, keys: Sequence[str]) -> None:
         """Drop the served head of each queue; a session that still waits goes behind the others."""

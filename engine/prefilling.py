@@ -122,8 +122,8 @@ def _redo(stepper: Stepper, fresh: SessionState, recipe: Recipe, input_ids: tupl
     """One record again, with the token and the settings that the recipe has for it."""
     step = len(fresh.records)
     recalled = recipe.chosen[step] if step < len(recipe.chosen) else None  # a bare prompt gets its first token
-    fresh.seed = recipe.seed
-    fresh.sampling = recipe.sampling if recalled is None else recalled.sampling
+    settings = recipe if recalled is None else recalled
+    fresh.sampling, fresh.seed = settings.sampling, settings.seed
     stepper.record(fresh, Capture(logits, {}), ForwardFacts(input_ids, 1, 1, None, 0.0, 0.0), recalled)
 
 

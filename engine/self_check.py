@@ -97,7 +97,7 @@ def _drawn_again(state: SessionState, logits: Tensor) -> Check:
     for step in free:
         context = state.token_ids[: state.length_at(step)]
         chosen = state.chosen[step]
-        draw = sample(logits[step], context, chosen.sampling, seed=state.seed, step=step).draw
+        draw = sample(logits[step], context, chosen.sampling, seed=chosen.seed, step=step).draw
         wrong += draw.token_id != chosen.token_id
     return Check(
         "tokens drawn again",

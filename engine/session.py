@@ -8,7 +8,7 @@ as a whole before the Future resolves, so readers never see half a step.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -30,12 +30,11 @@ from engine.records import (
     StageProbability,
     StepRecord,
 )
+from engine.requests import Pieces, StepRequest
 from engine.session_state import SessionState
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
-
-Pieces = Generator[None, None, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class DecodeSession:
         self.engine = engine
         self.progress: tuple[str, int, int] | None = None
         self._state = state
-        self._cancelled = False
+        self._cancels = 0  # how often somebody gave up on what was asked for until then
         self._snapshot = Snapshot(state.recipe(), (), (), 0)
         self._publish()
 
@@ -94,30 +93,26 @@ class DecodeSession:
         if not isinstance(prompt, EncodedPrompt):
             prompt = EncodedPrompt(tuple(prompt), _typed(len(prompt)))
         asked, encoded = now_ms(), prompt
+        chunk, progress = self.engine.config.prefill_chunk, self._progress("prefill")
 
         def work() -> Pieces:
-            chunk = self.engine.config.prefill_chunk
-            record = yield from prefilling.prefill(
-                self.engine.stepper,
-                self._state,
-                encoded,
-                asked_ms=asked,
-                chunk=chunk,
-                progress=self._progress("prefill"),
+            return prefilling.prefill(
+                self.engine.stepper, self._state, encoded, asked_ms=asked, chunk=chunk, progress=progress
             )
-            return record
 
         return self._submit(work, cut=True)
 
     def step(self) -> Future[StepRecord]:
         """One turn of the loop: feed the newest token, draw the next."""
-        if self._state.is_released:
-            self.restore()
-        return self.engine.submit_step(self.id, self._state, self._before_step, self._publish)
+        progress = self._progress("rebuild")
+        asked = StepRequest(
+            self._state, now_ms(), self._before_step, self._publish, restore=lambda: self._restore(progress)
+        )
+        return self.engine.submit_step(self.id, asked)
 
     def rewind(self, step: int) -> Future[None]:
         """Forget every step after `step`. What it drew stays on screen, and out of the cache."""
-        return self._submit(_at_once(lambda: self._state.truncate(step)), cut=True)
+        return self._restored(_at_once(lambda: self._state.truncate(step)), cut=True)
 
     def fork(self, step: int) -> Future[DecodeSession]:
         """A new session that shares steps 0 to `step` with this one, and nothing afterwards."""
@@ -125,7 +120,7 @@ class DecodeSession:
         def work() -> DecodeSession:
             return DecodeSession(self.engine, self._state.fork(step))
 
-        return self._submit(_at_once(work))
+        return self._restored(_at_once(work))
 
     def force(self, token_id: int) -> Future[StepRecord]:
         """Put `token_id` in place of the newest token, whatever the draw gave. It is marked in the record."""
@@ -138,7 +133,7 @@ class DecodeSession:
             logits = looking.logits_at(self.engine.stepper.runner, self._state, len(self._state.records) - 1)
             return self.engine.stepper.redraw(self._state, logits, token_id)
 
-        return self._submit(_at_once(work), cut=True)
+        return self._restored(_at_once(work), cut=True)
 
     def reset(self) -> Future[None]:
         """Forget prompt, cache and history; settings stay."""
@@ -170,33 +165,23 @@ class DecodeSession:
         return self._submit(_at_once(work), cut=stop is not None)
 
     def cancel(self) -> None:
-        """Give up the long work under way (a prefill, a rebuild); the session stays as it was."""
-        self._cancelled = True
+        """Give up long work asked for until now (a prefill, a rebuild); the session stays as it was."""
+        self._cancels += 1
 
     def release(self) -> Future[None]:
         """Free the tensors. Recipe and records stay, and the next step rebuilds the cache."""
         return self._submit(_at_once(self._state.release))
-
-    def restore(self) -> Future[None]:
-        """Prefill a released cache again."""
-
-        def work() -> Pieces:
-            chunk = self.engine.config.prefill_chunk
-            yield from prefilling.restore_cache(
-                self.engine.stepper, self._state, chunk=chunk, progress=self._progress("rebuild")
-            )
-
-        return self._submit(work)
 
     def rebuild(self, recipe: Recipe, roles: Sequence[Role] | None = None) -> Future[DecodeSession]:
         """Become what `recipe` describes."""
         known = _typed(len(recipe.prompt_ids)) if roles is None else tuple(roles)
         prompt_roles = known[: len(recipe.prompt_ids)]
 
+        chunk, progress = self.engine.config.prefill_chunk, self._progress("rebuild")
+
         def work() -> Pieces:
-            chunk = self.engine.config.prefill_chunk
             yield from prefilling.rebuild(
-                self.engine.stepper, self._state, recipe, prompt_roles, chunk=chunk, progress=self._progress("rebuild")
+                self.engine.stepper, self._state, recipe, prompt_roles, chunk=chunk, progress=progress
             )
             return self
 
@@ -225,12 +210,11 @@ class DecodeSession:
     def prompt_rows(self) -> Future[tuple[PromptRow, ...]]:
         """What the model would have said after each prompt token."""
 
+        progress = self._progress("prompt rows")
+
         def work() -> Pieces:
             self._state.require_step(0)
-            rows = yield from prefilling.prompt_rows(
-                self.engine.stepper.runner, self._state, self._progress("prompt rows")
-            )
-            return rows
+            return prefilling.prompt_rows(self.engine.stepper.runner, self._state, progress)
 
         return self._restored(work)
 
@@ -243,17 +227,27 @@ class DecodeSession:
     def _look(self, read: Callable[[], Any]) -> Future[Any]:
         return self._restored(_at_once(read))
 
-    def _restored(self, work: Callable[[], Pieces]) -> Future[Any]:
+    def _restored(self, work: Callable[[], Pieces], *, cut: bool = False) -> Future[Any]:
+        """Submit work that needs the cache: a released one is prefilled again first."""
+        progress = self._progress("rebuild")
+
+        def restored() -> Pieces:
+            yield from self._restore(progress)
+            return (yield from work())
+
+        return self._submit(restored, cut=cut)
+
+    def _restore(self, progress: prefilling.Progress) -> Pieces:
+        """Decided on the engine thread, in order with everything else: a caller could only guess."""
         if self._state.is_released:
-            self.restore()
-        return self._submit(work)
+            chunk = self.engine.config.prefill_chunk
+            yield from prefilling.restore_cache(self.engine.stepper, self._state, chunk=chunk, progress=progress)
 
     def _before_step(self) -> None:
         self.engine.stepper.require_unfinished(self._state)
 
     def _submit(self, work: Callable[[], Pieces], *, cut: bool = False) -> Future[Any]:
         def published() -> Pieces:
-            self._cancelled = False
             try:
                 result = yield from work()
             finally:
@@ -269,10 +263,13 @@ class DecodeSession:
             state.recipe(), state.roles, tuple(state.records), self._snapshot.epoch + (1 if cut else 0)
         )
 
-    def _progress(self, what: str) -> Callable[[int, int], None]:
+    def _progress(self, what: str) -> prefilling.Progress:
+        """Reports pieces done, and raises once somebody has cancelled since now, when the work is asked for."""
+        cancels = self._cancels
+
         def report(done: int, total: int) -> None:
             self.progress = (what, done, total)
-            if self._cancelled:
+            if self._cancels > cancels:
                 raise SessionError(
                     f"The {what} was cancelled at {done:,} of {total:,} tokens. The session is as it was."
                 )

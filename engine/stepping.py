@@ -85,7 +85,7 @@ class Stepper:
         if recalled is not None and not recalled.forced:
             mode: DrawMode = "greedy" if recalled.sampling.is_greedy else "inverse_cdf"
             sampled = replace(sampled, draw=replace(sampled.draw, mode=mode))
-        state.chosen.append(recalled or ChosenToken(sampled.draw.token_id, False, state.sampling))
+        state.chosen.append(recalled or ChosenToken(sampled.draw.token_id, False, state.sampling, state.seed))
         kv_len = state.length_at(step)
         start = kv_len - len(facts.input_ids)
         if row.queries:
@@ -122,10 +122,9 @@ class Stepper:
         """Put `forced` in place of the newest token. It is not in the cache yet, so nothing else changes."""
         last = state.records[-1]
         context = state.token_ids[:-1]
-        now = sample(logits, context, last.sampling, seed=state.seed, step=last.index, forced=forced).draw
-        then = last.draw  # what the draw gave stays on record, whatever seed is set by now
-        draw = replace(now, u=then.u, drawn_id=then.drawn_id, low=then.low, high=then.high)
-        state.chosen[-1] = ChosenToken(forced, True, last.sampling)
+        then = state.chosen[-1]  # the draw stays on record as it was made, whatever the settings are by now
+        draw = sample(logits, context, then.sampling, seed=then.seed, step=last.index, forced=forced).draw
+        state.chosen[-1] = replace(then, token_id=forced, forced=True)
         state.stopped = None
         state.records[-1] = replace(last, draw=draw, emitted_ids=(forced,))
         return self.recheck(state)

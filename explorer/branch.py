@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from engine.errors import EngineStopped
 from engine.records import StepRecord
-from explorer.recipe_json import SeedChange
 from explorer.token_payload import TokenList
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ class Branch:
     """One run.
 
     parent, at  which run it left, and after which step
-    seeds       which seed drew from which step on; empty where it never changed
     """
 
     id: int
@@ -44,7 +42,6 @@ class Branch:
     tokens: TokenList
     parent: int | None = None
     at: int | None = None
-    seeds: tuple[SeedChange, ...] = ()
     _ahead: tuple[StepRecord, Future[Attention]] | None = None
 
     @property
@@ -71,15 +68,3 @@ class Branch:
         if self._ahead is not None and self._ahead[0] is record:
             return self._ahead[1]
         return self.session.attention(record.index)
-
-    def seed_changed(self, seed: int) -> None:
-        """Remember that steps from the next one on are drawn with another seed."""
-        before = self.session.recipe.seed
-        if self.records and seed != before:
-            self.seeds = (*(self.seeds or (SeedChange(0, before),)), SeedChange(self.newest + 1, seed))
-
-    def seeds_after_cut(self, step: int) -> tuple[SeedChange, ...]:
-        """The seeds of a run that keeps steps 0 to `step` and goes on with today's seed."""
-        kept = tuple(change for change in self.seeds if change.step <= step)
-        today = self.session.recipe.seed
-        return (*kept, SeedChange(step + 1, today)) if kept and kept[-1].seed != today else kept

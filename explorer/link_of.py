@@ -48,12 +48,10 @@ def _shareable(model: str | None) -> str | None:
 
 def _history(saved: SavedSession) -> dict[int, Settings]:
     """Settings by the step they first drew."""
-    seeds = {change.step: change.seed for change in saved.seeds}
     history: dict[int, Settings] = {}
-    seed, last = seeds.get(0, saved.recipe.seed), None
+    last = None
     for step, chosen in enumerate(saved.recipe.chosen):
-        seed = seeds.get(step, seed)
-        settings = Settings(chosen.sampling, seed)
+        settings = Settings(chosen.sampling, chosen.seed)
         if settings != last:
             history[step] = last = settings
     return history

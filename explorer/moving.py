@@ -68,7 +68,6 @@ def rewind(workspace: Workspace, args: Args) -> Running:
     branch = active(workspace)
     kept = step_of(branch, args)
     yield branch.session.rewind(kept)
-    branch.seeds = branch.seeds_after_cut(kept)
     return plain(step=kept)
 
 
@@ -82,7 +81,6 @@ def fork(workspace: Workspace, args: Args) -> Running:
         )
     session = yield branch.session.fork(kept)
     copy = workspace.add(session, parent=branch.id, at=kept)
-    copy.seeds = branch.seeds_after_cut(kept)
     return plain(branch=copy.id)
 
 
@@ -107,7 +105,6 @@ def force(workspace: Workspace, args: Args) -> Running:
         raise UnknownStep(f"There is no token {token_id}: ids go from 0 to {size - 1:,}.")
     if at < branch.newest:
         yield branch.session.rewind(at)
-        branch.seeds = branch.seeds_after_cut(at)
     record = yield branch.session.force(token_id)
     return plain(step=record.index)
 
@@ -162,7 +159,6 @@ def configure(workspace: Workspace, ahead: Ahead) -> Running:
     )
     branch = workspace.active
     if branch is not None:
-        branch.seed_changed(wanted.seed)
         yield branch.session.configure(sampling=ahead.sampling, stop=ahead.stop, seed=ahead.seed)
     workspace.sampling, workspace.stop, workspace.seed = wanted.sampling, wanted.stop, wanted.seed
     return plain()

@@ -63,7 +63,7 @@ def rebuild(workspace: Workspace, saved: SavedSession) -> Running:
     session = workspace.engine.create_session(sampling=recipe.sampling, stop=recipe.stop, seed=recipe.seed)
     workspace.activity.session = session
     yield session.rebuild(recipe, saved.roles)
-    workspace.add(session).seeds = saved.seeds
+    workspace.add(session)
     workspace.prompt, workspace.mode = saved.prompt, saved.mode
     workspace.keep_settings()
     return plain()

@@ -7,9 +7,10 @@ comes back from a browser, where anything may have happened to it: it is checked
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TypeVar
 
 from engine.config import ChosenToken, Recipe, SamplingParams, StopRules
 from engine.records import Role
@@ -19,6 +20,8 @@ from explorer.examples import PromptMode
 from explorer.frame import Json
 from explorer.payload import sampling_json
 
+T = TypeVar("T")
+
 VERSION = 1
 MAX_TOKENS = 200_000
 _MAX_ID = 2**31 - 1
@@ -27,27 +30,17 @@ _ROLE_LETTERS: dict[str, Role] = {"t": "template", "p": "prompt"}
 
 
 @dataclass(frozen=True, slots=True)
-class SeedChange:
-    """The seed from one step on. A recipe knows one seed; a person may have changed it on the way."""
-
-    step: int
-    seed: int
-
-
-@dataclass(frozen=True, slots=True)
 class SavedSession:
     """A recipe with what the page shows beside it.
 
     prompt        as typed; None where only its ids are known
     prompt_roles  one per prompt token
-    seeds         every seed that drew a token, oldest first; empty where it never changed
     """
 
     recipe: Recipe
     prompt: str | None
     mode: PromptMode
     prompt_roles: tuple[Role, ...]
-    seeds: tuple[SeedChange, ...] = ()
 
     @property
     def roles(self) -> tuple[Role, ...]:
@@ -82,11 +75,11 @@ def to_json(saved: SavedSession) -> dict[str, Json]:
         "roles": _pack_roles(saved.prompt_roles),
         "chosen_ids": [c.token_id for c in recipe.chosen],
         "forced": [i for i, c in enumerate(recipe.chosen) if c.forced],
-        "settings": _pack_settings(recipe.chosen),
+        "settings": [[step, sampling_json(s)] for step, s in _changes([c.sampling for c in recipe.chosen])],
         "sampling": sampling_json(recipe.sampling),
         "stop": stop_json(recipe.stop),
         "seed": seed_json(recipe.seed),
-        "seeds": [[change.step, seed_json(change.seed)] for change in saved.seeds],
+        "seeds": [[step, seed_json(seed)] for step, seed in _changes([c.seed for c in recipe.chosen])],
     }
 
 
@@ -110,7 +103,6 @@ def from_json(value: object) -> SavedSession:
         prompt=None if prompt is None else checked.text(prompt, "prompt"),
         mode=checked.prompt_mode(given.get("mode")),
         prompt_roles=_unpack_roles(given.get("roles"), len(prompt_ids)),
-        seeds=_seeds(given.get("seeds")),
     )
 
 
@@ -129,43 +121,35 @@ def _unpack_roles(value: object, count: int) -> tuple[Role, ...]:
     return tuple(_ROLE_LETTERS[letter] for letter, length in runs for _ in range(length))
 
 
-def _pack_settings(chosen: tuple[ChosenToken, ...]) -> list[Json]:
-    runs: list[Json] = []
-    for step, token in enumerate(chosen):
-        if step == 0 or token.sampling != chosen[step - 1].sampling:
-            runs.append([step, sampling_json(token.sampling)])
-    return runs
+def _changes(values: Sequence[T]) -> list[tuple[int, T]]:
+    """(step, value) where a value differs from the one before."""
+    return [(step, value) for step, value in enumerate(values) if step == 0 or value != values[step - 1]]
 
 
 def _chosen(given: Mapping[str, object]) -> tuple[ChosenToken, ...]:
     ids = _ids(given.get("chosen_ids"), "chosen_ids")
     last = len(ids) - 1
     forced = {checked.whole(s, "forced", 0, last) for s in checked.sequence(given.get("forced"), "forced", len(ids))}
-    settings = _settings(given.get("settings"), len(ids))
-    return tuple(ChosenToken(token_id, step in forced, settings[step]) for step, token_id in enumerate(ids))
+    sampling = _filled(given.get("settings"), "settings", len(ids), lambda v: checked.sampling(v, SamplingParams()))
+    seeds = _filled(given.get("seeds"), "seeds", len(ids), checked.seed)
+    return tuple(
+        ChosenToken(token_id, step in forced, sampling[step], seeds[step]) for step, token_id in enumerate(ids)
+    )
 
 
-def _settings(value: object, count: int) -> list[SamplingParams]:
-    """The settings of every step, from the list of changes."""
-    filled: list[SamplingParams] = []
-    for entry in checked.sequence(value, "settings", count):
-        step, sampling = checked.pair(entry, "a settings entry")
-        start = checked.whole(step, "settings", len(filled), count - 1)
+def _filled(value: object, name: str, count: int, read: Callable[[object], T]) -> list[T]:
+    """One value per step, from the list of changes."""
+    filled: list[T] = []
+    for entry in checked.sequence(value, name, count):
+        step, change = checked.pair(entry, f"a {name} entry")
+        start = checked.whole(step, name, len(filled), count - 1)
         if not filled and start != 0:
-            raise BadCommand("settings must begin at step 0.")
+            raise BadCommand(f"{name} must begin at step 0.")
         filled.extend(filled[-1:] * (start - len(filled)))
-        filled.append(checked.sampling(sampling, SamplingParams()))
+        filled.append(read(change))
     if count and not filled:
-        raise BadCommand("settings must begin at step 0.")
+        raise BadCommand(f"{name} must begin at step 0.")
     return filled + filled[-1:] * (count - len(filled))
-
-
-def _seeds(value: object) -> tuple[SeedChange, ...]:
-    changes = []
-    for entry in checked.sequence(value, "seeds", MAX_TOKENS):
-        step, seed = checked.pair(entry, "a seeds entry")
-        changes.append(SeedChange(checked.whole(step, "seeds", 0, MAX_TOKENS), checked.seed(seed)))
-    return tuple(changes)
 
 
 def _ids(value: object, name: str) -> tuple[int, ...]:

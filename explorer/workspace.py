@@ -153,7 +153,7 @@ class Workspace:
             return None
         snapshot = self.active.session.snapshot
         roles = snapshot.roles[: len(snapshot.recipe.prompt_ids)]
-        return SavedSession(snapshot.recipe, self.prompt, self.mode, roles, self.active.seeds)
+        return SavedSession(snapshot.recipe, self.prompt, self.mode, roles)
 
     def current_link(self) -> Link:
         """A link that shows the active branch again."""

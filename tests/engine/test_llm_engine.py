@@ -116,6 +116,19 @@ def test_a_long_prefill_lets_others_step_between_its_chunks():
         engine.close()
 
 
+def test_looks_of_many_sessions_share_a_turn(engine):
+    sessions = prefilled(engine, 6)
+    turns = []
+    turn = engine._work
+    engine._work = lambda works: (turns.append(len(works)), turn(works))
+    release = hold(engine)
+    looks = [session.attention(0) for session in sessions]
+    release.set()
+    for look in looks:
+        look.result()
+    assert len([t for t in turns if t]) <= 4, "not one turn for each of the six"
+
+
 def test_requests_of_one_session_keep_their_order(engine):
     session = engine.create_session(sampling=WARM)
     release = hold(engine)

@@ -82,6 +82,13 @@ def test_a_forced_token_is_not_held_against_the_draw(session):
     assert failing(session) == set()
 
 
+def test_a_seed_changed_on_the_way_is_not_held_against_the_draw(session):
+    session.configure(seed=1234).result()
+    session.step().result()
+    session.step().result()
+    assert failing(session) == set()
+
+
 def test_a_damaged_key_in_the_cache_is_found(session):
     with torch.inference_mode():
         session._state.store._keys[0][:, 1] *= 1000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 import torch
@@ -146,6 +148,36 @@ def test_a_released_session_keeps_its_recipe_and_its_next_step_is_the_same(engin
         steps(session, 3)
     released.release().result()
     assert steps(released, 3) == steps(kept, 3)
+
+
+@pytest.mark.parametrize(
+    "touch",
+    [
+        lambda s: s.step(),
+        lambda s: s.attention(1),
+        lambda s: s.rewind(1),
+        lambda s: s.fork(1),
+        lambda s: s.force(9),
+        lambda s: s.prompt_rows(),
+        lambda s: s.what_if(0, SamplingParams()),
+    ],
+    ids=["step", "attention", "rewind", "fork", "force", "prompt rows", "what if"],
+)
+def test_a_touch_right_behind_a_release_finds_the_cache_filled_again(session, touch):
+    steps(session, 3)
+    session.release()
+    touch(session).result()
+    assert session.step().result().kv_len == len(session.recipe.token_ids) - 1
+
+
+def test_a_seed_changed_on_the_way_draws_the_same_tokens_when_rebuilt(engine, session):
+    steps(session, 2)
+    session.configure(seed=77).result()
+    steps(session, 2)
+    assert [c.seed for c in session.recipe.chosen] == [11, 11, 11, 77, 77]
+    again = engine.resume(session.recipe, session.roles).result()
+    assert [r.draw.u for r in again.records] == [r.draw.u for r in session.records]
+    assert [r.draw.drawn_id for r in again.records] == [c.token_id for c in session.recipe.chosen]
 
 
 def test_a_session_rebuilt_from_its_recipe_has_the_same_tokens_draws_and_bytes(engine, session):
@@ -311,6 +343,25 @@ def test_a_cancelled_prefill_leaves_the_session_as_it_was():
         session.step().result()
     finally:
         engine.close()
+
+
+def test_a_prefill_cancelled_while_it_waits_is_never_run(engine, session):
+    before, entered, release = session.recipe, threading.Event(), threading.Event()
+
+    def hold():
+        entered.set()
+        release.wait(30)
+        yield from ()
+
+    engine.submit("hold", hold)
+    assert entered.wait(30)
+    waiting = session.prefill((80, 81, 82))
+    session.cancel()
+    release.set()
+    with pytest.raises(SessionError, match="was cancelled"):
+        waiting.result()
+    assert session.recipe == before
+    assert session.prefill((80, 81, 82)).result().input_ids == (80, 81, 82)
 
 
 def test_a_recipe_with_a_prompt_alone_resumes_with_its_first_token(engine, session):

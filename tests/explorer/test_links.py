@@ -11,7 +11,7 @@ from engine.config import MAX_SEED, ChosenToken, Recipe, SamplingParams, StopRul
 from explorer.link_of import link_note, link_of
 from explorer.link_reader import parse
 from explorer.links import Link, Settings, to_query
-from explorer.recipe_json import SavedSession, SeedChange
+from explorer.recipe_json import SavedSession
 
 WARM = SamplingParams(0.7, 50, 0.9, 0.123456789012345, 1.1)
 HOSTILE = 'a<b & "c" </script><img src=x>\n\t$5 [x](y) `c` *now* 🦊 #?=%20+;:,'
@@ -103,9 +103,9 @@ def test_a_note_never_repeats_a_huge_value():
 # --- from a session -------------------------------------------------------------------------------------------
 
 
-def session(*chosen: ChosenToken, seed: int = 0, seeds: tuple[SeedChange, ...] = (), **changes: Any) -> SavedSession:
+def session(*chosen: ChosenToken, seed: int = 0, **changes: Any) -> SavedSession:
     recipe = Recipe("m", (1, 2), chosen, changes.pop("sampling", SamplingParams()), StopRules(), seed)
-    return SavedSession(recipe, changes.pop("prompt", "Hi"), "raw", ("prompt", "prompt"), seeds)
+    return SavedSession(recipe, changes.pop("prompt", "Hi"), "raw", ("prompt", "prompt"))
 
 
 def plain(token_id: int = 5) -> ChosenToken:
@@ -132,7 +132,7 @@ def test_settings_changed_after_the_last_step_need_a_history_too():
 
 def test_a_seed_changed_on_the_way_is_kept_for_the_steps_it_drew():
     made = link_of(
-        session(plain(), plain(), plain(), seed=8, seeds=(SeedChange(0, 7), SeedChange(2, 8))), None, None, None
+        session(*(ChosenToken(5, False, SamplingParams(), seed) for seed in (7, 7, 8)), seed=8), None, None, None
     )
     assert {step: s.seed for step, s in made.history.items()} == {0: 7, 2: 8}
     assert made.settings.seed == 8

@@ -9,17 +9,17 @@ import pytest
 
 from engine.config import MAX_SEED, ChosenToken, Recipe, SamplingParams, StopRules
 from engine.errors import LoupeError
-from explorer.recipe_json import SavedSession, SeedChange, from_json, to_json
+from explorer.recipe_json import SavedSession, from_json, to_json
 
 WARM = SamplingParams(temperature=0.7, top_k=50, top_p=0.9, min_p=0.05, repetition_penalty=1.1)
 
 
 def saved(**changes: Any) -> SavedSession:
     chosen = (
-        ChosenToken(335, False, SamplingParams()),
-        ChosenToken(253, True, SamplingParams()),
-        ChosenToken(6740, False, WARM),
-        ChosenToken(28, False, SamplingParams()),
+        ChosenToken(335, False, SamplingParams(), 7),
+        ChosenToken(253, True, SamplingParams(), 7),
+        ChosenToken(6740, False, WARM, 41),
+        ChosenToken(28, False, SamplingParams(), 41),
     )
     recipe = Recipe("tiny", (504, 2644, 2643), chosen, WARM, StopRules(False, 12, ("\n", "###"), 10**6), 41)
     roles = ("template", "prompt", "prompt")
@@ -28,7 +28,6 @@ def saved(**changes: Any) -> SavedSession:
         "prompt": "The 🦊",
         "mode": "chat",
         "prompt_roles": roles,
-        "seeds": (SeedChange(0, 7), SeedChange(2, 41)),
     }
     return SavedSession(**{**whole, **changes})
 
