@@ -1,7 +1,8 @@
 """The frame a tab gets after its commands: what it lacks of the session, and the answers it waits for.
 
 Only records the browser does not hold are sent. The epoch it reports names a history; the same number is
-never given to two histories, not of another branch and not after a restart, so a match is proof.
+never given to two histories, not of another branch and not after a restart, so a match is proof. Where a
+history was cut (a rewind, a forced token, a fork), the records that both have are not sent again.
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ log = logging.getLogger(__name__)
 ATTENTION_AT_ONCE = 4  # newest of the steps sent that bring their attention along: about what the engine still has
 ATTENTION_PATIENCE_S = 0.25  # beyond, the page asks for it by itself
 
+HISTORIES = 4  # a page that reports an older one gets everything again
+
+Records = tuple[StepRecord, ...]
+
 _epochs = itertools.count(secrets.randbelow(2**40))  # another start for every process
 
 
@@ -42,6 +47,7 @@ class PageFrames:
         self._driver = driver
         self._shown: tuple[str, int] | None = None  # a session, and its own epoch
         self._epoch = next(_epochs)
+        self._histories: dict[int, Records] = {}  # what was sent under the latest epochs
         self._count = 0
 
     def build(self) -> bytes:
@@ -74,24 +80,41 @@ class PageFrames:
         snapshot = branch.session.snapshot
         epoch = self._epoch_of(branch.session.id, snapshot.epoch)
         wire = self._driver.wire
-        held = wire.steps if wire and wire.epoch == epoch else 0
-        start = min(held, len(snapshot.records))
+        held = self._held(wire.epoch, wire.steps) if wire else ()
+        start = _common_length(held, snapshot.records)
         new = snapshot.records[start:]
+        self._remember(epoch, snapshot.records)
         header: JsonObject = {
             "session": _session_json(workspace, branch, epoch),
             "steps_from": start,
+            "keeps": wire.epoch if wire and start else None,
             "steps": _steps_json(branch, new, planes),
         }
         ids.update(*(named_ids(record) for record in new))
-        if new or held == 0:  # else the browser has them: they came with the steps it holds
+        if new or len(held) != len(snapshot.records):  # else the browser has them: they came with the steps it holds
             header["tokens"] = branch.tokens.json(snapshot.recipe.token_ids, snapshot.roles)
         return header
+
+    def _held(self, epoch: int | None, steps: int) -> Records:
+        """The records a browser has that reports so many steps of a history."""
+        return () if epoch is None else self._histories.get(epoch, ())[:steps]
+
+    def _remember(self, epoch: int, records: Records) -> None:
+        self._histories[epoch] = records
+        while len(self._histories) > HISTORIES:
+            del self._histories[min(self._histories)]  # epochs only grow
 
     def _epoch_of(self, session: str, session_epoch: int) -> int:
         if self._shown != (session, session_epoch):
             self._shown = (session, session_epoch)
             self._epoch = next(_epochs)
         return self._epoch
+
+
+def _common_length(held: Records, records: Records) -> int:
+    """How many records two histories share from the start: the very same ones."""
+    pairs = enumerate(zip(held, records, strict=False))
+    return next((i for i, (one, other) in pairs if one is not other), min(len(held), len(records)))
 
 
 def _busy(driver: TabDriver) -> JsonObject | None:

@@ -2,8 +2,8 @@
  * What the browser knows: model, session, tokens, recorded steps, and what is being looked at.
  *
  * One store on window, shared by every component. Looking (select, params) never talks to Python; only `send` does.
- * The fact people get wrong: a step is merged by epoch. When the engine's history is cut, its epoch changes and
- * every recorded step the browser holds is void, not only those past the cut.
+ * The fact people get wrong: a step is merged by epoch. When the engine's history is cut, its epoch changes; what the
+ * browser holds is void then, but for the first steps of the history that the frame says it keeps.
  *
  *   store.model, .session, .settings, .tokens, .steps, .pieces (Map by id), .presets, .examples, .link, .busy
  *   store.sel = {step, layer, head, follow}    follow: the selection moves with the newest step
@@ -117,6 +117,7 @@ export class Store extends EventTarget {
   #takeModel(header, changes) {
     for (const name of ['presets', 'examples', 'link', 'settings']) if (header[name]) this[name] = header[name];
     if (!header.model || JSON.stringify(header.model) === JSON.stringify(this.model)) return;
+    if (!this.model) this.sel = { ...this.sel, layer: Math.floor(header.model.num_layers / 3) }; // first layers look alike
     this.model = header.model;
     this.sel = { ...this.sel, ...this.#clamped(this.sel) };
     changes.add('model').add('select');
@@ -149,7 +150,8 @@ export class Store extends EventTarget {
 
   #mergeSteps(header, hydrate, changes) {
     const from = header.steps_from ?? 0;
-    const held = header.session.epoch === this.epoch ? this.steps : [];
+    const same = header.session.epoch === this.epoch;
+    const held = same ? this.steps : header.keeps === this.epoch ? this.steps.slice(0, from) : [];
     this.epoch = header.session.epoch;
     if (from > held.length) {
       this.#setSteps([], changes); // a gap: ask for everything
@@ -158,7 +160,7 @@ export class Store extends EventTarget {
       return;
     }
     const fresh = (header.steps ?? []).map((step) => ({ ...step, planes: hydrate(step.planes ?? {}) }));
-    if (fresh.length || held !== this.steps) this.#setSteps([...held.slice(0, from), ...fresh], changes);
+    if (fresh.length || !same) this.#setSteps([...held.slice(0, from), ...fresh], changes);
   }
 
   #setSteps(steps, changes) {

@@ -62,7 +62,8 @@ class Page:
         if session is None:
             self.epoch, self.steps = -1, []
         else:
-            held = self.steps if session["epoch"] == self.epoch else []
+            known = self.epoch in (session["epoch"], self.header["keeps"])
+            held = self.steps if known else []
             start = self.header["steps_from"]
             assert start <= len(held), "a frame left a gap"
             self.epoch, self.steps = session["epoch"], [*held[:start], *self.header["steps"]]

@@ -26,13 +26,36 @@ def test_a_new_step_brings_its_attention(page):
     assert weights.astype(float).sum(-1) == pytest.approx(1, abs=5e-3)
 
 
-def test_after_a_rewind_everything_is_sent_anew_under_another_epoch(page):
+@pytest.mark.parametrize(
+    ("op", "args", "kept", "sent", "total"),
+    [
+        ("rewind", {"step": 1}, 2, 0, 2),
+        ("force", {"step": 3, "token_id": 9}, 3, 1, 4),
+        ("force", {"step": 1, "token_id": 9}, 1, 1, 2),
+        ("fork", {"step": 2}, 3, 0, 3),
+        ("settings", {"stop": {"max_new_tokens": 99}}, 3, 1, 4),
+        ("prefill", {"prompt": "abc", "mode": "raw"}, 0, 1, 1),
+    ],
+)
+def test_after_a_cut_only_the_records_that_differ_are_sent(page, op, args, kept, sent, total):
+    prefilled(page, "abc")
+    for _ in range(3):
+        page.ok("step")
+    epoch, before = page.epoch, list(page.steps)
+    page.ok(op, **args)
+    assert page.epoch != epoch
+    assert (page.header["steps_from"], len(page.header["steps"]), len(page.steps)) == (kept, sent, total)
+    assert all(now is then for now, then in zip(page.steps[:kept], before, strict=False))
+    assert [s["draw"]["token_id"] for s in page.steps] == [token["id"] for token in page.header["tokens"][3:]]
+
+
+def test_a_page_that_names_a_forgotten_history_gets_everything(page):
     prefilled(page)
     page.ok("step")
-    epoch = page.epoch
-    page.ok("rewind", step=0)
-    assert page.epoch != epoch
-    assert (page.header["steps_from"], len(page.steps)) == (0, 1)
+    page.epoch = 3
+    page.steps = [{}, {}]
+    page.ok("rewind", step=1)
+    assert (page.header["steps_from"], len(page.header["steps"])) == (0, 2)
 
 
 def test_an_epoch_is_never_reused_over_branches(page):
