@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import Browser, sync_playwright
 
 from tools.browser import NoBrowser, require_browser
 
 if TYPE_CHECKING:
     from engine.model_loader import LoadedModel
+
+QUIET = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)  # a sandboxed machine refuses what Chromium asks of the outside
 
 
 @pytest.fixture(scope="session")
@@ -31,3 +43,12 @@ def chromium_path() -> str:
         return require_browser()
     except NoBrowser as error:
         pytest.fail(str(error), pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def browser(chromium_path: str) -> Iterator[Browser]:
+    """One headless Chromium for every test that wants a page."""
+    with sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=chromium_path, args=list(QUIET))
+        yield made
+        made.close()

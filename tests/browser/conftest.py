@@ -12,20 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.step_page import StepPage
 
 ROOT = Path(__file__).resolve().parents[2]
-QUIET = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-)  # a sandboxed machine refuses what Chromium asks of the outside
 PATIENCE_MS = 60_000  # this may be a busy machine; what is waited for is a state, never a time
 HARMLESS = ("ERR_NAME_NOT_RESOLVED", "ERR_INTERNET_DISCONNECTED", "favicon")  # Streamlit looks for its own site
 
@@ -54,18 +45,10 @@ def app_url(bundled: object) -> Iterator[str]:
             app.terminate()
 
 
-@pytest.fixture(scope="session")
-def browser(chromium_path: str) -> Iterator[Browser]:
-    expect.set_options(timeout=PATIENCE_MS)
-    with sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=chromium_path, args=list(QUIET))
-        yield made
-        made.close()
-
-
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     """A tab of its own. Whatever it logs as an error fails the test."""
+    expect.set_options(timeout=PATIENCE_MS)
     context = browser.new_context(viewport={"width": 1280, "height": 720})
     made = context.new_page()
     made.set_default_timeout(PATIENCE_MS)

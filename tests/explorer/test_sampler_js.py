@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page
 from torch import Tensor
 
 from engine.config import PRESETS, SamplingParams
@@ -27,10 +27,6 @@ pytestmark = pytest.mark.browser
 
 VOCAB = 49_152
 SCRIPTS = Path(__file__).parents[2] / "assets" / "components"
-CHROMIUM_FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-    "--disable-sync", "--no-first-run",
-]  # fmt: skip
 EXACT = 1e-6
 ESTIMATED = 0.001
 
@@ -82,18 +78,16 @@ def context_of(logits: Tensor, seed: int) -> list[int]:
 
 
 @pytest.fixture(scope="module")
-def page(chromium_path: str) -> Iterator[Page]:
+def page(browser: Browser) -> Iterator[Page]:
     """An empty page with the script loaded as a module and whatIf within reach."""
     source = "\n".join((SCRIPTS / name).read_text() for name in ("sampler_stages.js", "sampler.js"))
     lines = [line.removeprefix("export ") for line in source.splitlines() if not line.startswith("import ")]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path, args=CHROMIUM_FLAGS)
-        opened = browser.new_page()
-        opened.set_content("<title>sampler</title>")
-        opened.add_script_tag(type="module", content="\n".join([*lines, "globalThis.whatIf = whatIf;"]))
-        opened.wait_for_function("() => Boolean(globalThis.whatIf)")
-        yield opened
-        browser.close()
+    opened = browser.new_page()
+    opened.set_content("<title>sampler</title>")
+    opened.add_script_tag(type="module", content="\n".join([*lines, "globalThis.whatIf = whatIf;"]))
+    opened.wait_for_function("() => Boolean(globalThis.whatIf)")
+    yield opened
+    opened.close()
 
 
 def what_if(page: Page, candidates: Candidates, params: SamplingParams) -> dict[str, Any]:
