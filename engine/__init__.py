@@ -3,7 +3,7 @@
 It knows nothing of any user interface. What leaves it is frozen and plain (see records.py).
 Files are layered; each imports only from the layers below it (docs/architecture.md, tests/test_layers.py):
 
-0 words       config, records, errors
+0 words       config, records, tokens, facts, errors
 1 arithmetic  costs, registry, scheduler: no torch
 2 parts       model_loader, tokenizer, kv_store, attention, sampling, stopping, measure, kernels
 3 one forward model_runner

@@ -17,9 +17,11 @@ from engine.config import EngineConfig, SamplingParams, StopRules
 from engine.errors import LoupeError
 
 if TYPE_CHECKING:
+    from engine.facts import ModelInfo
     from engine.llm_engine import LLMEngine
-    from engine.records import EncodedPrompt, ModelInfo, StepRecord
+    from engine.records import StepRecord
     from engine.session import DecodeSession
+    from engine.tokens import EncodedPrompt
 
 INFO_FIELDS = (
     "id", "name", "architecture", "origin", "licence", "folder", "dtype", "device", "parameters", "weight_bytes",

@@ -21,7 +21,7 @@ from tokenizers import Tokenizer as Backend
 from transformers import PreTrainedTokenizerFast
 
 from engine.errors import PromptError
-from engine.records import EncodedPrompt, Role
+from engine.tokens import EncodedPrompt, Role
 
 ChatRole = Literal["system", "user", "assistant"]
 

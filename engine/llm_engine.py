@@ -23,12 +23,13 @@ from engine.kernels import KernelReport, speed_up
 from engine.measure import now_ms
 from engine.model_loader import LoadedModel
 from engine.model_runner import ModelRunner
-from engine.records import Role, StepRecord
+from engine.records import StepRecord
 from engine.requests import StepRequest, Work, WorkRequest
 from engine.session import DecodeSession
 from engine.session_state import SessionState
 from engine.stepping import Stepper
 from engine.stock_model import follow_weights, share_weights
+from engine.tokens import Role
 
 log = logging.getLogger(__name__)
 

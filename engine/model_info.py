@@ -12,9 +12,9 @@ from typing import Any
 from transformers import GenerationConfig, PreTrainedModel
 
 from engine.costs import ModelShape
+from engine.facts import ModelInfo
 from engine.measure import unique_bytes
 from engine.model_source import Source
-from engine.records import ModelInfo
 from engine.tokenizer import Tokenizer
 
 NOT_DRAWING = ("transformers_version", "_from_model_config", "use_cache", "output_attentions", "output_hidden_states")

@@ -26,13 +26,13 @@ from transformers import (
 
 from engine.config import EngineConfig
 from engine.errors import CorruptModel, InvalidSettings, UnsupportedModel
+from engine.facts import ModelInfo
 from engine.model_checks import read_config
 from engine.model_fit import check_fits, free_memory, stored_bytes, weight_files
 from engine.model_folder import Progress, check_contents, forget, read_manifest
 from engine.model_info import describe
 from engine.model_source import Source, locate
 from engine.quiet import quiet_transformers
-from engine.records import ModelInfo
 from engine.tokenizer import Tokenizer
 
 

@@ -15,12 +15,14 @@ from torch import Tensor
 from engine.capture import Capture, CaptureRing
 from engine.config import Recipe
 from engine.errors import EmptyPrompt, PromptTooLong, UnknownStep
+from engine.facts import ModelInfo
 from engine.kv_store import KVStore
 from engine.measure import now_ms
 from engine.model_runner import Feed, ModelRunner, RowResult
-from engine.records import EncodedPrompt, ModelInfo, PromptRow, Role, StepRecord
+from engine.records import PromptRow, StepRecord
 from engine.session_state import SessionState
 from engine.stepping import ForwardFacts, Stepper
+from engine.tokens import EncodedPrompt, Role
 
 Progress = Callable[[int, int], None]
 

@@ -9,7 +9,6 @@ Letters in shapes: L layers, H query heads, G key-value heads, K keys visible, M
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -18,7 +17,6 @@ from numpy.typing import NDArray
 from engine.config import SamplingParams
 
 Phase = Literal["prefill", "decode"]
-Role = Literal["template", "prompt", "generated", "forced"]
 DrawMode = Literal["greedy", "inverse_cdf", "multinomial", "forced"]
 FinishReason = Literal[
     "end_id", "max_new_tokens", "context_limit", "stop_string", "kv_bytes", "nan", "user", "disconnect"
@@ -35,53 +33,6 @@ def freeze_arrays(record: object) -> None:
         value = getattr(record, field.name)
         if isinstance(value, np.ndarray):
             value.setflags(write=False)
-
-
-@dataclass(frozen=True, slots=True)
-class CharPart:
-    """Which bytes of one character a token holds, where a character is split over tokens.
-
-    char   the whole character; None while its last bytes have not come
-    first  1-based number of the token's first byte within the character; last likewise, inclusive
-    of     bytes in the whole character, as its first byte declares
-    """
-
-    char: str | None
-    first: int
-    last: int
-    of: int
-
-
-@dataclass(frozen=True, slots=True)
-class TokenPiece:
-    """One token as bytes. Text is a view: it is joined from bytes, never from pieces of text.
-
-    text   the bytes as text where they are whole characters on their own, else None
-    parts  for each character that is split between this token and a neighbour
-    """
-
-    token_id: int
-    raw: bytes
-    text: str | None
-    special: bool
-    parts: tuple[CharPart, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class JoinedText:
-    """Text of a token sequence, and the bytes of a last character that is not complete yet."""
-
-    text: str
-    pending: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class EncodedPrompt:
-    """Token ids and, for each, whether a person typed it or the chat template inserted it."""
-
-    ids: tuple[int, ...]
-    roles: tuple[Role, ...]
-    notes: tuple[str, ...] = ()  # e.g. "The prompt ends in a space, which is a token of its own."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -300,37 +251,3 @@ class Check:
     difference: float
     tolerance: float
     unit: str
-
-
-@dataclass(frozen=True, slots=True)
-class ModelInfo:
-    """A loaded model in numbers.
-
-    origin              where the weights come from, in words: "dequantised from Q4_1"
-    parameters          unique ones: a tied embedding counts once
-    kv_bytes_per_token  what one token adds to the cache over all layers, by formula
-    context_limit       tokens the model was made for; None where the config does not say
-    defaults            the model's own generation_config, shown and applied only when asked for
-    """
-
-    id: str
-    name: str
-    architecture: str
-    origin: str
-    licence: str
-    folder: str
-    dtype: str
-    device: str
-    parameters: int
-    weight_bytes: int
-    num_layers: int
-    num_heads: int
-    num_kv_heads: int
-    head_dim: int
-    vocab_size: int
-    kv_bytes_per_token: int
-    context_limit: int | None
-    end_ids: tuple[int, ...]
-    has_chat_template: bool
-    defaults: MappingProxyType[str, object]
-    notes: tuple[str, ...] = ()  # doubts found while importing, in words

@@ -154,9 +154,13 @@ def _kept_sets(stepper: Stepper, stock: PreTrainedModel, state: SessionState, re
     differing = sum(int((torch.isfinite(a) ^ torch.isfinite(b)).sum()) for a, b in zip(ours, theirs, strict=True))
     return Check(
         "kept tokens",
-        f"what each of {len(ours)} stages kept at step {record.index}, against transformers' own processors",
+        f"what {_plural(len(ours), 'active stage')} kept at step {record.index}, against transformers' own processors",
         differing == 0, float(differing), 0.0, "differing tokens",
     )  # fmt: skip
+
+
+def _plural(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _processed(

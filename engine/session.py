@@ -20,18 +20,10 @@ from engine import looking, prefilling
 from engine.config import Recipe, SamplingParams, StopRules
 from engine.errors import SessionError, UnknownStep
 from engine.measure import now_ms
-from engine.records import (
-    Candidates,
-    EncodedPrompt,
-    FinishReason,
-    PromptRow,
-    Role,
-    Stage,
-    StageProbability,
-    StepRecord,
-)
+from engine.records import Candidates, FinishReason, PromptRow, Stage, StageProbability, StepRecord
 from engine.requests import Pieces, StepRequest
 from engine.session_state import SessionState
+from engine.tokens import EncodedPrompt, Role
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine

@@ -12,7 +12,8 @@ from engine.capture import CaptureRing
 from engine.config import ChosenToken, Recipe, SamplingParams, StopRules
 from engine.errors import NotPrefilled, UnknownStep
 from engine.kv_store import KVStore
-from engine.records import FinishReason, Role, StepRecord
+from engine.records import FinishReason, StepRecord
+from engine.tokens import Role
 
 
 @dataclass(slots=True)

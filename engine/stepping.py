@@ -14,9 +14,10 @@ from torch import Tensor
 from engine.capture import Capture
 from engine.config import ChosenToken
 from engine.errors import LoupeError, SessionFinished
+from engine.facts import ModelInfo
 from engine.measure import device_allocated_bytes, now_ms, process_bytes
 from engine.model_runner import Feed, ModelRunner
-from engine.records import DrawMode, FinishReason, MemoryUse, ModelInfo, StepRecord, StepTiming, StopCheck
+from engine.records import DrawMode, FinishReason, MemoryUse, StepRecord, StepTiming, StopCheck
 from engine.sampling import Sampled, sample
 from engine.session_state import SessionState
 from engine.stopping import StopState, check_stops, split_held

@@ -17,8 +17,8 @@ from transformers import PreTrainedTokenizerFast
 
 from engine.chat import ChatEncoder, ChatMessage
 from engine.errors import EmptyPrompt, PromptError, PromptTooLong
-from engine.records import CharPart, EncodedPrompt, JoinedText, Role, TokenPiece
 from engine.token_bytes import characters, decode, vocabulary_bytes, whole_text
+from engine.tokens import CharPart, EncodedPrompt, JoinedText, Role, TokenPiece
 
 MAX_CHARACTERS = 200_000  # a paste beyond this is refused before it is tokenised
 

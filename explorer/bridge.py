@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from engine.config import EngineConfig
 from engine.errors import LoupeError
-from engine.records import Check, EncodedPrompt
+from engine.records import Check
+from engine.tokens import EncodedPrompt
 from explorer.examples import PromptMode
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 
 from engine.config import PRESETS
-from engine.records import ModelInfo
+from engine.facts import ModelInfo
 from explorer.examples import EXAMPLES
 from explorer.frame import Json, number
 from explorer.payload import sampling_json

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import TypeVar
 
 from engine.config import ChosenToken, Recipe, SamplingParams, StopRules
-from engine.records import Role
+from engine.tokens import Role
 from explorer import checked
 from explorer.checked import BadCommand
 from explorer.examples import PromptMode

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from engine.records import Role, TokenPiece
+from engine.tokens import Role, TokenPiece
 from explorer.frame import Json
 
 SPLIT_REACH = 4  # UTF-8 characters have at most four bytes

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 LEVELS = {
-    **dict.fromkeys(("errors", "config", "records"), 0),
+    **dict.fromkeys(("errors", "config", "records", "tokens", "facts"), 0),
     **dict.fromkeys(("costs", "hardware", "registry", "scheduler"), 1),
     **dict.fromkeys(("session", "llm_engine", "self_check", "prepare", "__main__", "recording"), 4),
     **dict.fromkeys(("model_runner", "session_state", "stepping", "prefilling", "looking", "requests"), 3),

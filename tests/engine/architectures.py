@@ -13,10 +13,10 @@ from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel, PreT
 
 from engine.config import EngineConfig
 from engine.costs import ModelShape
+from engine.facts import ModelInfo
 from engine.llm_engine import LLMEngine
 from engine.measure import unique_bytes
 from engine.model_loader import LoadedModel
-from engine.records import ModelInfo
 from engine.tokenizer import Tokenizer
 
 SMALL: dict[str, Any] = {

@@ -13,9 +13,9 @@ from engine.config import EngineConfig, SamplingParams, StopRules
 from engine.llm_engine import LLMEngine
 from engine.model_loader import LoadedModel
 from engine.model_runner import Feed
-from engine.records import EncodedPrompt
 from engine.sampling import sample
 from engine.tokenizer import ChatMessage
+from engine.tokens import EncodedPrompt
 
 pytestmark = pytest.mark.slow
 

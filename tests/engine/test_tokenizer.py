@@ -11,8 +11,8 @@ from transformers import PreTrainedTokenizerFast
 
 from engine.errors import EmptyPrompt, LoupeError, PromptTooLong
 from engine.model_loader import LoadedModel
-from engine.records import CharPart
 from engine.tokenizer import MAX_CHARACTERS, ChatMessage, Tokenizer, visible
+from engine.tokens import CharPart
 from tests.engine.tiny_models import byte_level_tokenizer, nfc_tokenizer, sentencepiece_tokenizer
 
 FOX_AND_EEL = "🦊 鰻"
@@ -141,7 +141,7 @@ def test_part_of_a_character_is_shown_in_hex(byte_level: Tokenizer) -> None:
 
 
 def test_characters_without_ink_show_their_code_point(byte_level: Tokenizer) -> None:
-    from engine.records import TokenPiece
+    from engine.tokens import TokenPiece
 
     assert visible(TokenPiece(0, "\u200b".encode(), "\u200b", False)) == "⟨U+200B⟩"
     assert visible(TokenPiece(0, "\u0301".encode(), "\u0301", False)) == "◌\u0301"

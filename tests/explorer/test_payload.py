@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from engine.config import SamplingParams
+from engine.facts import ModelInfo
 from engine.records import (
     CANDIDATES,
     SHOWN,
@@ -17,14 +18,13 @@ from engine.records import (
     Check,
     Draw,
     MemoryUse,
-    ModelInfo,
     PromptRow,
     Stage,
     StepRecord,
     StepTiming,
     StopCheck,
-    TokenPiece,
-)  # fmt: skip
+)
+from engine.tokens import TokenPiece
 from explorer.frame import Planes, pack, read_plane, unpack
 from explorer.model_payload import json_safe, model_json
 from explorer.payload import (
