@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.step_page import StepPage
+from tests.engine.architectures import tiny_llama_folder
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -82,6 +85,17 @@ def test_a_model_that_is_not_there_leaves_the_running_one(step_page: StepPage):
     message = step_page.store("store.send('model', { id: '/no/such/folder' }).catch((error) => error.message)")
     assert "/no/such/folder" in message
     step_page.step()
+
+
+def test_a_smaller_model_brings_the_chosen_layer_and_head_within_its_own(step_page: StepPage, tmp_path: Path):
+    folder = tiny_llama_folder(tmp_path)
+    step_page.prefilled("The cat sat")
+    step_page.store("store.select({ layer: 29, head: 8 })")
+    step_page.store(f"store.send('model', {{ id: {folder!r} }})")
+    step_page.page.wait_for_function("() => window.__loupe.model.num_layers === 2")
+    assert step_page.store("[store.sel.layer, store.sel.head]") == [1, 3]
+    step_page.wait_for_steps(1).step(2)
+    assert step_page.store("store.steps.at(-1).kv_bytes") == 512 * step_page.store("store.steps.at(-1).kv_len")
 
 
 def test_the_end_of_a_run_says_why_and_how_to_go_on(step_page: StepPage):

@@ -74,12 +74,41 @@ def test_rewinding_drops_later_steps_and_stepping_again_gives_the_same_tokens(st
 
 def test_clicking_a_bar_forces_that_token_and_it_is_fed_next(step_page: StepPage):
     step_page.preset("greedy").prefilled("The cat sat").step()
-    wanted = int(step_page.store("store.steps.at(-1).planes.cand_ids.data[2]"))
-    step_page.store(f"store.send('force', {{ step: 1, token_id: {wanted} }})")
+    bar = step_page.page.locator("button.lp-row[data-chosen=false]").nth(1)
+    wanted = int(bar.get_attribute("data-id") or "")
+    bar.click()
     expect(step_page.chips.last).to_have_attribute("data-role", "forced")
     assert step_page.ids[-1] == wanted
+    assert step_page.steps == 2
     step_page.step()
     assert step_page.store("store.steps.at(-1).input_ids") == [wanted]
+
+
+def test_forcing_an_older_step_asks_first_and_names_what_it_replaces(step_page: StepPage):
+    step_page.prefilled("The cat sat").step(3)
+    ids = step_page.ids
+    step_page.press("ArrowLeft", times=2).wait_for_selected(1)
+    step_page.page.locator("button.lp-row[data-chosen=false]").first.click()
+    expect(step_page.page.locator(".panel-next")).to_contain_text("replaces 2 later tokens")
+    assert step_page.ids == ids, "nothing happens until it is confirmed"
+    step_page.page.locator(".lp-go").click()
+    step_page.wait_for_steps(2)
+    assert step_page.ids[:4] == ids[:4]
+    assert step_page.roles[-1] == "forced"
+
+
+def test_choosing_heads_during_a_run_loses_and_doubles_no_step(step_page: StepPage):
+    step_page.prefilled("Once upon a time").press("p")
+    for turn in range(40):
+        step_page.store(f"store.select({{ layer: {turn % 30}, head: {turn % 9} }})")
+        step_page.page.wait_for_timeout(20)
+    step_page.press("p")
+    step_page.page.wait_for_function("() => window.__loupe.wire.pending('step') === 0")
+    count = step_page.steps
+    assert count > 3
+    assert step_page.store("store.steps.map((step) => step.index)") == list(range(count))
+    assert step_page.store("store.steps.map((step) => step.kv_len)") == list(range(4, 4 + count))
+    assert step_page.store("store.tokens.length") == 4 + count
 
 
 def test_a_fork_keeps_its_own_history_and_both_can_be_returned_to(step_page: StepPage):
@@ -136,6 +165,18 @@ def test_every_panel_has_a_table_with_the_same_numbers(step_page: StepPage):
         tables.nth(i).click()
     expect(step_page.page.locator(".panels table").first).to_be_visible()
     assert step_page.page.locator(".panels table").count() == 5
+
+
+def test_the_mean_of_heads_is_a_plain_mean_that_sums_to_1(step_page: StepPage):
+    step_page.prefilled("The cat sat").step()
+    panel = step_page.page.locator(".panel-attention")
+    panel.get_by_role("button", name="mean of heads").click()
+    panel.locator("button.lp-table").click()
+    shown = [float(cell) for cell in panel.locator("table td:last-child").all_inner_texts()]
+    one_layer = "store.steps.at(-1).planes.attention.data.slice(store.sel.layer * 9 * 4, (store.sel.layer + 1) * 9 * 4)"
+    heads = step_page.store(f"Array.from({one_layer})")  # 9 heads over 4 keys
+    assert shown == pytest.approx([sum(heads[key::4]) / 9 for key in range(4)], abs=1e-3)
+    assert sum(shown) == pytest.approx(1, abs=2e-3)
 
 
 def test_a_chat_turn_shows_what_the_template_inserted(step_page: StepPage):
