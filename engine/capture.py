@@ -36,6 +36,7 @@ class CaptureRing:
 
     def put(self, step: int, capture: Capture) -> None:
         """Keep `capture` as the latest step's."""
+        self.truncate(step)
         self._captures[step] = capture
         self.num_bytes += capture.num_bytes
         while self.num_bytes > self.budget and len(self._captures) > 1:

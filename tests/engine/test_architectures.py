@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import DynamicCache, GenerationConfig, PreTrainedModel
 
-from engine.attention import row_weights
+from engine.attention import attention_weights, row_weights
 from engine.costs import ModelShape
 from engine.errors import UnsupportedModel
 from engine.kv_store import KVStore
@@ -134,12 +134,20 @@ def test_a_window_of_8_sees_itself_and_7_before_and_the_cache_keeps_all_12():
 
 
 def test_query_head_5_of_9_reads_key_head_1_of_3():
-    from engine.attention import attention_weights
-
     query, key = torch.randn(1, 9, 1, 8), torch.randn(1, 3, 6, 8)
     weights = attention_weights(query, key, None, 0.5, None, None)[0, 5, 0]
     by_hand = (query[0, 5, 0] @ key[0, 1].T * 0.5).softmax(-1)
     torch.testing.assert_close(weights, by_hand)
+
+
+def test_a_softcap_bends_the_scores_before_the_mask_and_the_softmax():
+    query, key = 30 * torch.randn(1, 2, 1, 8), torch.randn(1, 2, 5, 8)
+    mask = torch.tensor([True, True, False, True, True])[None, None, None]
+    weights = attention_weights(query, key, mask, 0.5, 4.0, None)[0, 1, 0]
+    scores = 4.0 * torch.tanh(query[0, 1, 0] @ key[0, 1].T * 0.5 / 4.0)
+    scores[2] = -torch.inf
+    torch.testing.assert_close(weights, scores.softmax(-1))
+    assert weights.max() / weights[mask[0, 0, 0]].min() <= 2.72**8.01  # capped scores lie within 4 of 0
 
 
 def test_a_sink_takes_its_share_and_the_row_sums_to_less_than_1():

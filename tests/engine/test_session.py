@@ -81,13 +81,17 @@ def test_rewind_then_step_gives_the_same_tokens_from_bit_equal_scores(session):
     assert np.array_equal(last_scores(session), scores)
 
 
-def test_a_fork_goes_its_own_way_and_leaves_its_origin_alone(session):
+def test_a_fork_goes_its_own_way_and_leaves_its_origin_alone(engine, session):
     drawn = steps(session, 4)
     branch = session.fork(1).result()
     branch.configure(seed=99).result()
     steps(branch, 5)
     assert branch.recipe.token_ids[:6] == session.recipe.token_ids[:6]
     assert session.recipe.token_ids == (*PROMPT, session.records[0].emitted_ids[0], *drawn)
+    alone = engine.create_session(sampling=WARM, seed=11)
+    alone.prefill(PROMPT).result()
+    assert steps(alone, 7) == drawn + steps(session, 3)
+    assert np.array_equal(last_scores(alone), last_scores(session))
 
 
 def test_a_forced_token_replaces_the_newest_is_marked_and_is_fed_next(session):
@@ -139,6 +143,25 @@ def test_looking_never_changes_the_run(engine):
     assert looked.recipe == plain.recipe
     assert looked.records[-1].kv_bytes == plain.records[-1].kv_bytes
     assert np.array_equal(last_scores(looked), last_scores(plain))
+
+
+def test_a_what_if_with_a_steps_own_settings_gives_that_steps_own_stages(session):
+    steps(session, 4)
+    for record in session.records:  # the penalty sees the tokens before the step, not those after it
+        _, stages = session.what_if(record.index, WARM).result()
+        assert [s.kept for s in stages] == [s.kept for s in record.stages]
+        np.testing.assert_allclose(stages[-1].probs, record.stages[-1].probs, atol=1e-6)
+
+
+def test_a_replay_writes_nothing_not_even_behind_the_cache(session):
+    steps(session, 60)  # 64 tokens: the first buffer is exactly full
+    store = session._state.store
+    before, reserved = store.norms(0, 64).clone(), store.reserved_bytes
+    assert store.length == 64
+    session.attention(0).result()
+    session.prompt_rows().result()
+    assert store.reserved_bytes == reserved
+    assert torch.equal(store.norms(0, 64), before)
 
 
 def test_a_released_session_keeps_its_recipe_and_its_next_step_is_the_same(engine):
