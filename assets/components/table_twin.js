@@ -28,7 +28,7 @@ export function copyButton(text, label = 'Copy') {
 }
 
 const cellText = (cell) => (cell instanceof Node ? cell.textContent : String(cell ?? ''));
-const isNumeric = (text) => /^[<>~+−-]?[\d.,]+(e-?\d+)?\s?(%|[a-zA-Z]+)?$/.test(text);
+const isNumeric = (text) => /^(?=.*\d)[<>~+−-]?[\d.,]+(e-?\d+)?\s?(%|[a-zA-Z]+)?$/.test(text);
 
 /** Tabs and line ends inside a cell would break the copy into more cells. */
 const tsvCell = (cell) => cellText(cell).replace(/[\t\r\n]+/g, ' ');
