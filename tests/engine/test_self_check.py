@@ -7,11 +7,12 @@ import dataclasses
 import pytest
 import torch
 
-from engine.config import ChosenToken, SamplingParams
+from engine.config import ChosenToken, EngineConfig, SamplingParams
+from engine.llm_engine import LLMEngine
 from engine.records import Check
 from engine.self_check import check_numbers
 from engine.session import DecodeSession
-from tests.engine.architectures import ARCHITECTURES, tiny_engine
+from tests.engine.architectures import ARCHITECTURES, loaded, tiny_engine, tiny_model
 
 EVERYTHING_ON = SamplingParams(temperature=0.8, top_k=60, top_p=0.9, min_p=0.02, repetition_penalty=1.2)
 
@@ -109,6 +110,21 @@ def test_a_model_that_computes_something_else_than_its_weights_say_is_found(sess
     found = failing(session)
     del head.forward
     assert {"greedy ids"} <= found
+
+
+def test_the_models_own_generation_settings_do_not_reach_the_oracle():
+    model = tiny_model("llama")
+    plain = LLMEngine(loaded(model), EngineConfig(fast_kernels=False))
+    session = plain.create_session(sampling=SamplingParams(temperature=0))
+    session.prefill((40, 50, 60, 70)).result()
+    second = session.step().result().emitted_ids[0]
+    plain.close()
+    model.generation_config.eos_token_id = second  # `generate` would stop there, two tokens in
+    engine = LLMEngine(loaded(model), EngineConfig(fast_kernels=False))
+    session = engine.create_session(sampling=SamplingParams(temperature=0))
+    session.prefill((40, 50, 60, 70)).result()
+    assert failing(session) == set()
+    engine.close()
 
 
 def test_the_oracle_shares_the_weights_and_has_stock_attention(engine):
