@@ -40,11 +40,15 @@ class Snapshot:
 
 
 class DecodeSession:
-    """One conversation with the decode loop."""
+    """One conversation with the decode loop.
 
-    def __init__(self, engine: LLMEngine, state: SessionState) -> None:
+    solo  steps asked for from now on run in a forward of their own, so that repeating them repeats every bit
+    """
+
+    def __init__(self, engine: LLMEngine, state: SessionState, *, solo: bool = False) -> None:
         self.id = secrets.token_urlsafe(16)
         self.engine = engine
+        self.solo = solo
         self.progress: tuple[str, int, int] | None = None
         self._state = state
         self._cancels = 0  # how often somebody gave up on what was asked for until then
@@ -94,11 +98,17 @@ class DecodeSession:
 
         return self._submit(work, cut=True)
 
-    def step(self) -> Future[StepRecord]:
-        """One turn of the loop: feed the newest token, draw the next."""
+    def step(self, *, auto: bool = False) -> Future[StepRecord]:
+        """One turn of the loop: feed the newest token, draw the next. An `auto` step lets clicks go first."""
         progress = self._progress("rebuild")
         asked = StepRequest(
-            self._state, now_ms(), self._before_step, self._publish, restore=lambda: self._restore(progress)
+            self._state,
+            now_ms(),
+            self._before_step,
+            self._publish,
+            restore=lambda: self._restore(progress),
+            auto=auto,
+            solo=self.solo,
         )
         return self.engine.submit_step(self.id, asked)
 
@@ -110,7 +120,7 @@ class DecodeSession:
         """A new session that shares steps 0 to `step` with this one, and nothing afterwards."""
 
         def work() -> DecodeSession:
-            return DecodeSession(self.engine, self._state.fork(step))
+            return DecodeSession(self.engine, self._state.fork(step), solo=self.solo)
 
         return self._restored(_at_once(work))
 
