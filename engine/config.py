@@ -102,6 +102,7 @@ class EngineConfig:
     prefill_chunk: int = 256  # prompt tokens per forward, so that a long prompt never blocks others for long
     max_batch: int = 64  # sessions per forward
     capture_bytes: int = 1_000_000  # queries and logits kept per session; older steps are replayed when looked at
+    prefix_bytes: int = 64_000_000  # prompts kept so that who opens the same need not prefill it; 0 is off
     capture: bool = True  # False drops queries and logits at once (to measure what capturing costs)
     fast_kernels: bool = True  # False leaves the model's modules as transformers built them
 
@@ -109,7 +110,8 @@ class EngineConfig:
         _require(bool(self.model.strip()), "model must name a model, a folder or a .gguf file; it is empty.")
         _require(self.dtype in ("auto", "float32", "bfloat16", "float16"), f"dtype {self.dtype!r} is not known.")
         _require(self.device in ("auto", "cpu", "cuda"), f"device must be auto, cpu or cuda, got {self.device!r}.")
-        for name, least in (("threads", 0), ("prefill_chunk", 1), ("max_batch", 1), ("capture_bytes", 0)):
+        least_of = {"threads": 0, "prefill_chunk": 1, "max_batch": 1, "capture_bytes": 0, "prefix_bytes": 0}
+        for name, least in least_of.items():
             value = getattr(self, name)
             _whole(name, value)
             _require(value >= least, f"{name} must be {least} or more, got {value}.")

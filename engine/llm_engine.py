@@ -23,6 +23,7 @@ from engine.kernels import KernelReport, speed_up
 from engine.measure import now_ms
 from engine.model_loader import LoadedModel
 from engine.model_runner import ModelRunner
+from engine.prefix_cache import PrefixCache
 from engine.records import StepRecord
 from engine.requests import RequestQueues, StepRequest, Work, WorkRequest
 from engine.serving import Server
@@ -135,7 +136,9 @@ class LLMEngine:
             self.kernels = speed_up(self.model, threads=torch.get_num_threads())
         follow_weights(self.stock, self.model)
         runner = ModelRunner(self.model, keep_queries=self.config.capture)
-        return Server(Stepper(runner, self.tokenizer, self.info), self._queues, max_batch=self.config.max_batch)
+        prefixes = PrefixCache(self.config.prefix_bytes)
+        stepper = Stepper(runner, self.tokenizer, self.info, prefixes=prefixes)
+        return Server(stepper, self._queues, max_batch=self.config.max_batch)
 
     def _fail_waiting(self, message: str) -> None:
         for request in self._queues.drain():

@@ -17,6 +17,7 @@ from engine.errors import LoupeError, SessionFinished
 from engine.facts import ModelInfo
 from engine.measure import device_allocated_bytes, now_ms, process_bytes
 from engine.model_runner import Feed, ModelRunner
+from engine.prefix_cache import PrefixCache
 from engine.records import DrawMode, FinishReason, MemoryUse, StepRecord, StepTiming, StopCheck
 from engine.sampling import Sampled, sample
 from engine.session_state import SessionState
@@ -29,6 +30,7 @@ class ForwardFacts:
     """What a record says of the forward it came from.
 
     asked_ms, started_ms  on the clock of measure.now_ms; asked_ms is None where the step was not run but rebuilt
+    reused_tokens         of input_ids, those whose keys and values were copied from another session's prefill
     """
 
     input_ids: tuple[int, ...]
@@ -37,6 +39,7 @@ class ForwardFacts:
     asked_ms: float | None
     started_ms: float
     forward_ms: float
+    reused_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +56,11 @@ class Verdict:
 class Stepper:
     """Turns forwards into records, on the engine thread."""
 
-    def __init__(self, runner: ModelRunner, tokenizer: Tokenizer, info: ModelInfo) -> None:
+    def __init__(
+        self, runner: ModelRunner, tokenizer: Tokenizer, info: ModelInfo, *, prefixes: PrefixCache | None = None
+    ) -> None:
         self.runner = runner
+        self.prefixes = prefixes or PrefixCache(0)
         self.tokenizer = tokenizer
         self.info = info
 
@@ -115,6 +121,7 @@ class Stepper:
             memory=self.memory(state, kv_len),
             logit_rows=facts.logit_rows,
             batch_size=facts.batch_size,
+            reused_tokens=facts.reused_tokens,
         )
         state.records.append(record)
         return record

@@ -92,6 +92,7 @@ def test_a_stop_rule_out_of_range_says_so(rules: dict[str, object], message: str
         ({"prefill_chunk": 0}, "prefill_chunk must be 1 or more, got 0"),
         ({"max_batch": 0}, "max_batch must be 1 or more, got 0"),
         ({"capture_bytes": -1}, "capture_bytes must be 0 or more, got -1"),
+        ({"prefix_bytes": -1}, "prefix_bytes must be 0 or more, got -1"),
     ],
 )
 def test_an_engine_setting_out_of_range_says_so(settings: dict[str, object], message: str) -> None:
