@@ -21,6 +21,7 @@ from engine.config import EngineConfig, Recipe, SamplingParams, StopRules
 from engine.errors import EngineStopped
 from engine.kernels import KernelReport, speed_up
 from engine.measure import now_ms
+from engine.meter import EngineCounters, EngineHealth, Meter
 from engine.model_loader import LoadedModel
 from engine.model_runner import ModelRunner
 from engine.prefix_cache import PrefixCache
@@ -29,6 +30,7 @@ from engine.requests import RequestQueues, StepRequest, Work, WorkRequest
 from engine.serving import Server
 from engine.session import DecodeSession
 from engine.session_state import SessionState
+from engine.session_table import SessionTable
 from engine.stepping import Stepper
 from engine.stock_model import follow_weights, share_weights
 from engine.tokens import Role
@@ -48,6 +50,9 @@ class LLMEngine:
         self.model = loaded.model
         self.kernels: KernelReport | None = None
         self.heartbeat_ms = now_ms()
+        self.sessions = SessionTable(config.budgets)
+        self._is_busy = False
+        self._meter = Meter()
         self._queues = RequestQueues()
         self._ready: Future[Server] = Future()
         self._thread = threading.Thread(target=self._run, name="loupe-engine", daemon=True)
@@ -64,13 +69,13 @@ class LLMEngine:
         seed: int = 0,
         solo: bool = False,
     ) -> DecodeSession:
-        """An empty session; prefill it first. A `solo` one never shares a forward."""
+        """An empty session; prefill it first. A `solo` one never shares a forward. Raises EngineFull."""
         state = SessionState(
             self.info.id,
             self.stepper.runner.new_store(),
             CaptureRing(self.config.capture_bytes),
             sampling or SamplingParams(),
-            stop or StopRules(),
+            self.config.budgets.capped(stop or StopRules()),
             seed,
         )
         return DecodeSession(self, state, solo=solo)
@@ -103,6 +108,22 @@ class LLMEngine:
         """Whether the thread that owns the model is running."""
         return self._thread.is_alive()
 
+    def health(self) -> EngineHealth:
+        """Whether the engine answers: asks nothing of its thread, so a forward that hangs cannot hold it up."""
+        age_s = max(0.0, now_ms() - self.heartbeat_ms) / 1e3
+        return EngineHealth(self.is_alive, age_s, self._is_busy, len(self._queues))
+
+    def counters(self) -> EngineCounters:
+        """What was done so far and what is held now."""
+        held = self.sessions.total()
+        return self._meter.read(
+            sessions=len(self.sessions),
+            waiting=len(self._queues),
+            kv_live_bytes=held.live,
+            kv_reserved_bytes=held.reserved,
+            prefix_bytes=self.stepper.prefixes.num_bytes,
+        )
+
     def _enqueue(self, key: str, request: StepRequest | WorkRequest) -> None:
         if not self._thread.is_alive():
             raise EngineStopped("The engine has stopped. Reload the page to start it again.")
@@ -123,12 +144,13 @@ class LLMEngine:
 
     def _serve(self, server: Server) -> None:
         while self._queues.wait(HEARTBEAT_S):
+            self.heartbeat_ms, self._is_busy = now_ms(), True
             try:
                 server.turn()
             except Exception:  # a fault of the engine itself: no session may wait for ever on it
                 log.exception("a turn of the engine failed")
                 self._fail_waiting("The engine failed, and dropped what was waiting. Ask again.")
-            self.heartbeat_ms = now_ms()
+            self.heartbeat_ms, self._is_busy = now_ms(), False
 
     def _prepare(self) -> Server:
         self.stock = share_weights(self.model)
@@ -137,8 +159,9 @@ class LLMEngine:
         follow_weights(self.stock, self.model)
         runner = ModelRunner(self.model, keep_queries=self.config.capture)
         prefixes = PrefixCache(self.config.prefix_bytes)
-        stepper = Stepper(runner, self.tokenizer, self.info, prefixes=prefixes)
-        return Server(stepper, self._queues, max_batch=self.config.max_batch)
+        most = self.config.budgets.session_kv_bytes
+        stepper = Stepper(runner, self.tokenizer, self.info, prefixes=prefixes, most_kv_bytes=most)
+        return Server(stepper, self._queues, self.sessions, self._meter, max_batch=self.config.max_batch)
 
     def _fail_waiting(self, message: str) -> None:
         for request in self._queues.drain():

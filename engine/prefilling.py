@@ -45,8 +45,8 @@ class Fed:
     reused_tokens: int = 0
 
 
-def require_prompt(prompt_ids: Sequence[int], info: ModelInfo) -> None:
-    """Raise where a prompt cannot be run."""
+def require_prompt(prompt_ids: Sequence[int], info: ModelInfo, most_kv_bytes: int = 0) -> None:
+    """Raise where a prompt cannot be run; `most_kv_bytes` is what a session may hold, 0 for no limit."""
     limit = info.context_limit
     if not prompt_ids:
         raise EmptyPrompt("The prompt is empty: the model needs at least one token to run on. Type something.")
@@ -55,6 +55,11 @@ def require_prompt(prompt_ids: Sequence[int], info: ModelInfo) -> None:
         raise PromptTooLong(
             f"The prompt is {len(prompt_ids):,} tokens; {info.name} reads {limit:,} and needs room for one more. "
             f"Shorten it by {over:,} token{'s' if over > 1 else ''}."
+        )
+    if most_kv_bytes and len(prompt_ids) * info.kv_bytes_per_token > most_kv_bytes:
+        most = most_kv_bytes // info.kv_bytes_per_token
+        raise PromptTooLong(
+            f"The prompt is {len(prompt_ids):,} tokens; a session may hold {most:,} on this machine. Shorten it."
         )
     unknown = [i for i in prompt_ids if not 0 <= i < info.vocab_size]
     if unknown:
@@ -102,7 +107,7 @@ def prefill(
     stepper: Stepper, state: SessionState, prompt: EncodedPrompt, *, asked_ms: float, chunk: int, progress: Progress
 ) -> Generator[None, None, StepRecord]:
     """Put a new prompt in place of whatever `state` holds, and draw its first token."""
-    require_prompt(prompt.ids, stepper.info)
+    require_prompt(prompt.ids, stepper.info, stepper.most_kv_bytes)
     fed = yield from feed_prompt(stepper, prompt.ids, chunk, progress)
     fresh = _fresh(state, fed.store, prompt.ids, prompt.roles)
     rows = 0 if fed.reused_tokens == len(prompt.ids) else 1
@@ -124,6 +129,7 @@ def _fresh(state: SessionState, store: KVStore, prompt_ids: tuple[int, ...], rol
         chosen=[],
         records=[],
         stopped=None,
+        rebuilt_tokens=0,
     )
 
 
@@ -133,7 +139,7 @@ def rebuild(
     """Fill `state` from a recipe: the cache by prefilling, the records from the rows that come out."""
     if not recipe.prompt_ids:
         return
-    require_prompt(recipe.token_ids[:-1] or recipe.prompt_ids, stepper.info)
+    require_prompt(recipe.token_ids[:-1] or recipe.prompt_ids, stepper.info, stepper.most_kv_bytes)
     fed = yield from feed_prompt(stepper, recipe.prompt_ids, chunk, progress)
     fresh = _fresh(state, fed.store, recipe.prompt_ids, roles)
     _redo(stepper, fresh, recipe, recipe.prompt_ids, fed.row.logits)
@@ -164,6 +170,7 @@ def restore_cache(
     """Prefill a released cache again; the records are still there."""
     fed = yield from feed(stepper.runner, state.token_ids[:-1], chunk, progress)
     state.store = fed.store
+    state.rebuilt_tokens += fed.store.length
 
 
 def prompt_rows(

@@ -181,6 +181,7 @@ class StepRecord:
     logit_rows    rows of logits computed in this forward; one is used. 0 where it came with a shared prompt
     batch_size    sessions that shared the forward
     reused_tokens of input_ids, the first ones, which no forward ran: another session had prefilled the same
+    rebuilt_tokens  prefilled again before this step, because the cache had been released; their time is in the wait
     sampling      the settings that made the draw
     timing        None where the record was rebuilt by prefilling: no such step was run, so none was timed
     """
@@ -206,6 +207,7 @@ class StepRecord:
     logit_rows: int
     batch_size: int
     reused_tokens: int = 0
+    rebuilt_tokens: int = 0
 
     def __post_init__(self) -> None:
         freeze_arrays(self)

@@ -42,13 +42,15 @@ class StepRequest:
 class WorkRequest:
     """Anything else: a generator that yields between pieces.
 
-    step  the step that this makes possible, and that fails with it
+    step           the step that this makes possible, and that fails with it
+    was_restarted  memory ran out once; it is not tried a third time
     """
 
     start: Work
     step: StepRequest | None = None
     future: Future[Any] = field(default_factory=Future)
     running: Pieces | None = None
+    was_restarted: bool = False
 
 
 Request = StepRequest | WorkRequest
@@ -113,6 +115,16 @@ class RequestQueues:
     def __len__(self) -> int:
         with self._wake:
             return sum(len(queue) for queue in self._queues.values())
+
+
+def at_once(call: Callable[[], Any]) -> Work:
+    """Work that is done in one piece."""
+
+    def work() -> Pieces:
+        yield from ()
+        return call()
+
+    return work
 
 
 def _put_restore_first(queue: deque[Request]) -> None:

@@ -15,6 +15,7 @@ from engine.capture import Capture
 from engine.config import ChosenToken
 from engine.errors import LoupeError, SessionFinished
 from engine.facts import ModelInfo
+from engine.faults import as_loupe_error
 from engine.measure import device_allocated_bytes, now_ms, process_bytes
 from engine.model_runner import Feed, ModelRunner
 from engine.prefix_cache import PrefixCache
@@ -57,10 +58,17 @@ class Stepper:
     """Turns forwards into records, on the engine thread."""
 
     def __init__(
-        self, runner: ModelRunner, tokenizer: Tokenizer, info: ModelInfo, *, prefixes: PrefixCache | None = None
+        self,
+        runner: ModelRunner,
+        tokenizer: Tokenizer,
+        info: ModelInfo,
+        *,
+        prefixes: PrefixCache | None = None,
+        most_kv_bytes: int = 0,
     ) -> None:
         self.runner = runner
         self.prefixes = prefixes or PrefixCache(0)
+        self.most_kv_bytes = most_kv_bytes  # of one session; 0 is no limit
         self.tokenizer = tokenizer
         self.info = info
 
@@ -74,9 +82,9 @@ class Stepper:
             facts = ForwardFacts(feed.token_ids, 1, len(batch), asked, started, result.forward_ms)
             try:
                 outcomes.append(self.record(state, Capture(row.logits[-1], row.queries), facts))
-            except LoupeError as error:
-                state.store.truncate(state.store.length - 1)
-                outcomes.append(error)
+            except Exception as error:
+                state.drop_unrecorded()
+                outcomes.append(as_loupe_error(error))
         return outcomes
 
     def record(
@@ -122,8 +130,10 @@ class Stepper:
             logit_rows=facts.logit_rows,
             batch_size=facts.batch_size,
             reused_tokens=facts.reused_tokens,
+            rebuilt_tokens=state.rebuilt_tokens,
         )
         state.records.append(record)
+        state.rebuilt_tokens = 0
         return record
 
     def redraw(self, state: SessionState, logits: Tensor, forced: int) -> StepRecord:
