@@ -7,7 +7,7 @@ the KV cache, the records and the browser tab are caches of it and can be rebuil
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
@@ -92,6 +92,37 @@ class StopRules:
 
 
 @dataclass(frozen=True, slots=True)
+class Budgets:
+    """What sessions may take of a machine that is shared; 0 is no limit.
+
+    max_sessions  one more is refused
+    kv_bytes      of all caches: over it, the least recently touched idle session is rebuilt at its next touch
+    session_kv_bytes, session_new_tokens  caps on the stop rules of every session, whatever they ask for
+    """
+
+    max_sessions: int = 0
+    kv_bytes: int = 0
+    session_kv_bytes: int = 0
+    session_new_tokens: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("max_sessions", "kv_bytes", "session_kv_bytes", "session_new_tokens"):
+            value = getattr(self, name)
+            _whole(name, value)
+            _require(value >= 0, f"{name} must be 0 or more, got {value}. Use 0 for no limit.")
+
+    def capped(self, stop: StopRules) -> StopRules:
+        """The stop rules, no laxer than these budgets."""
+        new_tokens = _smaller_limit(stop.max_new_tokens, self.session_new_tokens)
+        kv_bytes = _smaller_limit(stop.max_kv_bytes, self.session_kv_bytes)
+        return replace(stop, max_new_tokens=new_tokens, max_kv_bytes=kv_bytes)
+
+
+def _smaller_limit(*limits: int) -> int:
+    return min((limit for limit in limits if limit), default=0)
+
+
+@dataclass(frozen=True, slots=True)
 class EngineConfig:
     """How the engine runs one model."""
 
@@ -102,14 +133,17 @@ class EngineConfig:
     prefill_chunk: int = 256  # prompt tokens per forward, so that a long prompt never blocks others for long
     max_batch: int = 64  # sessions per forward
     capture_bytes: int = 1_000_000  # queries and logits kept per session; older steps are replayed when looked at
+    prefix_bytes: int = 64_000_000  # prompts kept so that who opens the same need not prefill it; 0 is off
     capture: bool = True  # False drops queries and logits at once (to measure what capturing costs)
     fast_kernels: bool = True  # False leaves the model's modules as transformers built them
+    budgets: Budgets = Budgets()
 
     def __post_init__(self) -> None:
         _require(bool(self.model.strip()), "model must name a model, a folder or a .gguf file; it is empty.")
         _require(self.dtype in ("auto", "float32", "bfloat16", "float16"), f"dtype {self.dtype!r} is not known.")
         _require(self.device in ("auto", "cpu", "cuda"), f"device must be auto, cpu or cuda, got {self.device!r}.")
-        for name, least in (("threads", 0), ("prefill_chunk", 1), ("max_batch", 1), ("capture_bytes", 0)):
+        least_of = {"threads": 0, "prefill_chunk": 1, "max_batch": 1, "capture_bytes": 0, "prefix_bytes": 0}
+        for name, least in least_of.items():
             value = getattr(self, name)
             _whole(name, value)
             _require(value >= least, f"{name} must be {least} or more, got {value}.")

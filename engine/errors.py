@@ -17,6 +17,7 @@
         ├── SessionFinished    a stop rule has fired; nothing is left to decode
         ├── UnknownStep        a step or token that this session does not have
         ├── NumericalFailure   the model returned NaN or no finite score
+        ├── EngineFull         every place for a session is taken
         └── EngineStopped      the thread that owns the model is gone
 
 A broken promise between our own files is an assert, never one of these.
@@ -89,6 +90,10 @@ class UnknownStep(SessionError):
 
 class NumericalFailure(SessionError):
     """The scores are not numbers."""
+
+
+class EngineFull(SessionError):
+    """There is no place for one more session."""
 
 
 class EngineStopped(SessionError):

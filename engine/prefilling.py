@@ -18,7 +18,7 @@ from engine.errors import EmptyPrompt, PromptTooLong, UnknownStep
 from engine.facts import ModelInfo
 from engine.kv_store import KVStore
 from engine.measure import now_ms
-from engine.model_runner import Feed, ModelRunner, RowResult
+from engine.model_runner import Feed, ModelRunner
 from engine.records import PromptRow, StepRecord
 from engine.session_state import SessionState
 from engine.stepping import ForwardFacts, Stepper
@@ -32,15 +32,21 @@ TOP = 10  # likeliest tokens kept of each prompt row
 
 @dataclass(frozen=True, slots=True)
 class Fed:
-    """A store that holds all tokens given to `feed`, the last row, and the time spent in forwards."""
+    """A store that holds all tokens given to `feed`, the last row, and what it took.
+
+    started_ms     when the first forward, or the copy of somebody else's, began
+    reused_tokens  of the tokens held, those that no forward of this feed has run
+    """
 
     store: KVStore
-    row: RowResult
+    row: Capture
+    started_ms: float
     forward_ms: float
+    reused_tokens: int = 0
 
 
-def require_prompt(prompt_ids: Sequence[int], info: ModelInfo) -> None:
-    """Raise where a prompt cannot be run."""
+def require_prompt(prompt_ids: Sequence[int], info: ModelInfo, most_kv_bytes: int = 0) -> None:
+    """Raise where a prompt cannot be run; `most_kv_bytes` is what a session may hold, 0 for no limit."""
     limit = info.context_limit
     if not prompt_ids:
         raise EmptyPrompt("The prompt is empty: the model needs at least one token to run on. Type something.")
@@ -50,15 +56,23 @@ def require_prompt(prompt_ids: Sequence[int], info: ModelInfo) -> None:
             f"The prompt is {len(prompt_ids):,} tokens; {info.name} reads {limit:,} and needs room for one more. "
             f"Shorten it by {over:,} token{'s' if over > 1 else ''}."
         )
+    if most_kv_bytes and len(prompt_ids) * info.kv_bytes_per_token > most_kv_bytes:
+        most = most_kv_bytes // info.kv_bytes_per_token
+        raise PromptTooLong(
+            f"The prompt is {len(prompt_ids):,} tokens; a session may hold {most:,} on this machine. Shorten it."
+        )
     unknown = [i for i in prompt_ids if not 0 <= i < info.vocab_size]
     if unknown:
         raise UnknownStep(f"Token id {unknown[0]} is outside {info.name}'s vocabulary of {info.vocab_size:,}.")
 
 
-def feed(runner: ModelRunner, token_ids: Sequence[int], chunk: int, progress: Progress) -> Generator[None, None, Fed]:
-    """A new store holding `token_ids`, at most `chunk` of them per forward."""
-    store, spent = runner.new_store(), 0.0
-    for start in range(0, len(token_ids), chunk):
+def feed(
+    runner: ModelRunner, token_ids: Sequence[int], chunk: int, progress: Progress, *, onto: KVStore | None = None
+) -> Generator[None, None, Fed]:
+    """A store holding `token_ids`, at most `chunk` of them per forward; what `onto` holds of them is not run."""
+    store = runner.new_store() if onto is None else onto
+    reused, spent, started = store.length, 0.0, now_ms()
+    for start in range(reused, len(token_ids), chunk):
         part = tuple(token_ids[start : start + chunk])
         is_last = start + chunk >= len(token_ids)
         result = runner.forward([Feed(store, part)], logit_rows="last" if is_last else "none")
@@ -66,19 +80,39 @@ def feed(runner: ModelRunner, token_ids: Sequence[int], chunk: int, progress: Pr
         progress(start + len(part), len(token_ids))
         if not is_last:
             yield
-    return Fed(store, result.rows[0], spent)
+    row = result.rows[0]
+    return Fed(store, Capture(row.logits[-1], row.queries), started, spent, reused)
+
+
+def feed_prompt(
+    stepper: Stepper, prompt_ids: tuple[int, ...], chunk: int, progress: Progress
+) -> Generator[None, None, Fed]:
+    """Like `feed`, but what another session has prefilled, or is prefilling just now, is copied."""
+    prefixes = stepper.prefixes
+    while prefixes.is_filling(prompt_ids):
+        progress(0, len(prompt_ids))  # raises where somebody has given up
+        yield
+    started, known = now_ms(), prefixes.find(prompt_ids)
+    if known is not None:
+        progress(len(prompt_ids), len(prompt_ids))
+        return Fed(known.store.fork(len(prompt_ids)), known.row, started, 0.0, len(prompt_ids))
+    with prefixes.filling(prompt_ids):
+        common = prefixes.fork_common(prompt_ids, chunk)
+        fed = yield from feed(stepper.runner, prompt_ids, chunk, progress, onto=common)
+        prefixes.put(prompt_ids, fed.store, fed.row)
+    return fed
 
 
 def prefill(
     stepper: Stepper, state: SessionState, prompt: EncodedPrompt, *, asked_ms: float, chunk: int, progress: Progress
 ) -> Generator[None, None, StepRecord]:
     """Put a new prompt in place of whatever `state` holds, and draw its first token."""
-    require_prompt(prompt.ids, stepper.info)
-    started = now_ms()
-    fed = yield from feed(stepper.runner, prompt.ids, chunk, progress)
+    require_prompt(prompt.ids, stepper.info, stepper.most_kv_bytes)
+    fed = yield from feed_prompt(stepper, prompt.ids, chunk, progress)
     fresh = _fresh(state, fed.store, prompt.ids, prompt.roles)
-    facts = ForwardFacts(prompt.ids, 1, 1, asked_ms, started, fed.forward_ms)
-    record = stepper.record(fresh, Capture(fed.row.logits[-1], fed.row.queries), facts)  # may raise
+    rows = 0 if fed.reused_tokens == len(prompt.ids) else 1
+    facts = ForwardFacts(prompt.ids, rows, 1, asked_ms, fed.started_ms, fed.forward_ms, fed.reused_tokens)
+    record = stepper.record(fresh, fed.row, facts)  # may raise
     state.become(fresh)
     return record
 
@@ -95,6 +129,7 @@ def _fresh(state: SessionState, store: KVStore, prompt_ids: tuple[int, ...], rol
         chosen=[],
         records=[],
         stopped=None,
+        rebuilt_tokens=0,
     )
 
 
@@ -104,10 +139,10 @@ def rebuild(
     """Fill `state` from a recipe: the cache by prefilling, the records from the rows that come out."""
     if not recipe.prompt_ids:
         return
-    require_prompt(recipe.token_ids[:-1] or recipe.prompt_ids, stepper.info)
-    fed = yield from feed(stepper.runner, recipe.prompt_ids, chunk, progress)
+    require_prompt(recipe.token_ids[:-1] or recipe.prompt_ids, stepper.info, stepper.most_kv_bytes)
+    fed = yield from feed_prompt(stepper, recipe.prompt_ids, chunk, progress)
     fresh = _fresh(state, fed.store, recipe.prompt_ids, roles)
-    _redo(stepper, fresh, recipe, recipe.prompt_ids, fed.row.logits[-1])
+    _redo(stepper, fresh, recipe, recipe.prompt_ids, fed.row.logits)
     for start in range(0, len(recipe.chosen) - 1, ROWS_AT_ONCE):
         part = tuple(c.token_id for c in recipe.chosen[start : min(start + ROWS_AT_ONCE, len(recipe.chosen) - 1)])
         rows = stepper.runner.forward([Feed(fresh.store, part)], logit_rows="all").rows[0].logits
@@ -135,6 +170,7 @@ def restore_cache(
     """Prefill a released cache again; the records are still there."""
     fed = yield from feed(stepper.runner, state.token_ids[:-1], chunk, progress)
     state.store = fed.store
+    state.rebuilt_tokens += fed.store.length
 
 
 def prompt_rows(

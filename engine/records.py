@@ -178,8 +178,10 @@ class StepRecord:
     held          text held back for that reason
     pending       bytes of a character that is not complete yet
     finish_reason None while decoding may go on
-    logit_rows    rows of logits computed in this forward; one is used
+    logit_rows    rows of logits computed in this forward; one is used. 0 where it came with a shared prompt
     batch_size    sessions that shared the forward
+    reused_tokens of input_ids, the first ones, which no forward ran: another session had prefilled the same
+    rebuilt_tokens  prefilled again before this step, because the cache had been released; their time is in the wait
     sampling      the settings that made the draw
     timing        None where the record was rebuilt by prefilling: no such step was run, so none was timed
     """
@@ -204,6 +206,8 @@ class StepRecord:
     memory: MemoryUse
     logit_rows: int
     batch_size: int
+    reused_tokens: int = 0
+    rebuilt_tokens: int = 0
 
     def __post_init__(self) -> None:
         freeze_arrays(self)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,33 +21,29 @@ from engine.config import Recipe, SamplingParams, StopRules
 from engine.errors import SessionError, UnknownStep
 from engine.measure import now_ms
 from engine.records import Candidates, FinishReason, PromptRow, Stage, StageProbability, StepRecord
-from engine.requests import Pieces, StepRequest
-from engine.session_state import SessionState
+from engine.requests import Pieces, StepRequest, at_once
+from engine.session_state import SessionState, Snapshot
 from engine.tokens import EncodedPrompt, Role
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A session at one moment. `epoch` changes when history was cut or replaced, not when it grew."""
-
-    recipe: Recipe
-    roles: tuple[Role, ...]
-    records: tuple[StepRecord, ...]
-    epoch: int
-
-
 class DecodeSession:
-    """One conversation with the decode loop."""
+    """One conversation with the decode loop.
 
-    def __init__(self, engine: LLMEngine, state: SessionState) -> None:
+    solo  steps asked for from now on run in a forward of their own, so that repeating them repeats every bit
+    """
+
+    def __init__(self, engine: LLMEngine, state: SessionState, *, solo: bool = False) -> None:
         self.id = secrets.token_urlsafe(16)
         self.engine = engine
+        self.solo = solo
         self.progress: tuple[str, int, int] | None = None
         self._state = state
+        self._is_closed = False
         self._cancels = 0  # how often somebody gave up on what was asked for until then
+        engine.sessions.admit(self.id, state)  # raises where there is no place
         self._snapshot = Snapshot(state.recipe(), (), (), 0)
         self._publish()
 
@@ -94,25 +90,32 @@ class DecodeSession:
 
         return self._submit(work, cut=True)
 
-    def step(self) -> Future[StepRecord]:
-        """One turn of the loop: feed the newest token, draw the next."""
+    def step(self, *, auto: bool = False) -> Future[StepRecord]:
+        """One turn of the loop: feed the newest token, draw the next. An `auto` step lets clicks go first."""
+        self._require_open()
         progress = self._progress("rebuild")
         asked = StepRequest(
-            self._state, now_ms(), self._before_step, self._publish, restore=lambda: self._restore(progress)
+            self._state,
+            now_ms(),
+            self._before_step,
+            self._publish,
+            restore=lambda: self._restore(progress),
+            auto=auto,
+            solo=self.solo,
         )
         return self.engine.submit_step(self.id, asked)
 
     def rewind(self, step: int) -> Future[None]:
         """Forget every step after `step`. What it drew stays on screen, and out of the cache."""
-        return self._restored(_at_once(lambda: self._state.truncate(step)), cut=True)
+        return self._restored(at_once(lambda: self._state.truncate(step)), cut=True)
 
     def fork(self, step: int) -> Future[DecodeSession]:
         """A new session that shares steps 0 to `step` with this one, and nothing afterwards."""
 
         def work() -> DecodeSession:
-            return DecodeSession(self.engine, self._state.fork(step))
+            return DecodeSession(self.engine, self._state.fork(step), solo=self.solo)
 
-        return self._restored(_at_once(work))
+        return self._restored(at_once(work))
 
     def force(self, token_id: int) -> Future[StepRecord]:
         """Put `token_id` in place of the newest token, whatever the draw gave. It is marked in the record."""
@@ -125,11 +128,11 @@ class DecodeSession:
             logits = looking.logits_at(self.engine.stepper.runner, self._state, len(self._state.records) - 1)
             return self.engine.stepper.redraw(self._state, logits, token_id)
 
-        return self._restored(_at_once(work), cut=True)
+        return self._restored(at_once(work), cut=True)
 
     def reset(self) -> Future[None]:
         """Forget prompt, cache and history; settings stay."""
-        return self._submit(_at_once(self._state.clear), cut=True)
+        return self._submit(at_once(self._state.clear), cut=True)
 
     def stop(self, reason: FinishReason = "user") -> Future[None]:
         """End decoding; a rewind or a forced token goes on from there."""
@@ -139,7 +142,7 @@ class DecodeSession:
             if self._state.records:
                 self.engine.stepper.recheck(self._state)
 
-        return self._submit(_at_once(work), cut=True)
+        return self._submit(at_once(work), cut=True)
 
     def configure(
         self, *, sampling: SamplingParams | None = None, stop: StopRules | None = None, seed: int | None = None
@@ -150,11 +153,11 @@ class DecodeSession:
             state = self._state
             recipe = Recipe(state.model_id, sampling=sampling or state.sampling, stop=stop or state.stop,
                             seed=state.seed if seed is None else seed)  # fmt: skip
-            state.sampling, state.stop, state.seed = recipe.sampling, recipe.stop, recipe.seed
+            state.sampling, state.stop, state.seed = recipe.sampling, self._capped(recipe.stop), recipe.seed
             if state.records:
                 self.engine.stepper.recheck(state)
 
-        return self._submit(_at_once(work), cut=stop is not None)
+        return self._submit(at_once(work), cut=stop is not None)
 
     def cancel(self) -> None:
         """Give up long work asked for until now (a prefill, a rebuild); the session stays as it was."""
@@ -162,10 +165,22 @@ class DecodeSession:
 
     def release(self) -> Future[None]:
         """Free the tensors. Recipe and records stay, and the next step rebuilds the cache."""
-        return self._submit(_at_once(self._state.release))
+        return self._submit(at_once(self._state.release))
+
+    def close(self) -> Future[None]:
+        """Forget everything and give the session's place to others, once what was asked before is done."""
+
+        def work() -> None:
+            self._state.clear()
+            self.engine.sessions.remove(self.id)
+
+        done = self._submit(at_once(work), cut=True)
+        self._is_closed = True
+        return done
 
     def rebuild(self, recipe: Recipe, roles: Sequence[Role] | None = None) -> Future[DecodeSession]:
         """Become what `recipe` describes."""
+        recipe = replace(recipe, stop=self._capped(recipe.stop))
         known = _typed(len(recipe.prompt_ids)) if roles is None else tuple(roles)
         prompt_roles = known[: len(recipe.prompt_ids)]
 
@@ -217,7 +232,7 @@ class DecodeSession:
     # --- inside -------------------------------------------------------------------------------------------
 
     def _look(self, read: Callable[[], Any]) -> Future[Any]:
-        return self._restored(_at_once(read))
+        return self._restored(at_once(read))
 
     def _restored(self, work: Callable[[], Pieces], *, cut: bool = False) -> Future[Any]:
         """Submit work that needs the cache: a released one is prefilled again first."""
@@ -235,10 +250,20 @@ class DecodeSession:
             chunk = self.engine.config.prefill_chunk
             yield from prefilling.restore_cache(self.engine.stepper, self._state, chunk=chunk, progress=progress)
 
+    def _capped(self, stop: StopRules) -> StopRules:
+        """No laxer than the engine's budgets allow."""
+        return self.engine.config.budgets.capped(stop)
+
     def _before_step(self) -> None:
         self.engine.stepper.require_unfinished(self._state)
 
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise SessionError("This session was closed. Begin a new one, from its recipe if you like.")
+
     def _submit(self, work: Callable[[], Pieces], *, cut: bool = False) -> Future[Any]:
+        self._require_open()
+
         def published() -> Pieces:
             try:
                 result = yield from work()
@@ -272,13 +297,3 @@ class DecodeSession:
 def _typed(count: int) -> tuple[Role, ...]:
     """The roles of a prompt that somebody typed."""
     return tuple[Role, ...](["prompt"] * count)
-
-
-def _at_once(call: Callable[[], Any]) -> Callable[[], Pieces]:
-    """Work that is done in one piece."""
-
-    def work() -> Pieces:
-        yield from ()
-        return call()
-
-    return work

@@ -16,12 +16,23 @@ from engine.records import FinishReason, StepRecord
 from engine.tokens import Role
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A session at one moment. `epoch` changes when history was cut or replaced, not when it grew."""
+
+    recipe: Recipe
+    roles: tuple[Role, ...]
+    records: tuple[StepRecord, ...]
+    epoch: int
+
+
+@dataclass(slots=True, weakref_slot=True)
 class SessionState:
     """Tokens, cache and history of one session.
 
     records  one per step: the last one's token is not in the cache yet
     stopped  why a person or a lost connection ended it; None while nobody did
+    rebuilt_tokens  prefilled again since the newest step, because the cache had been released
     """
 
     model_id: str
@@ -35,6 +46,7 @@ class SessionState:
     chosen: list[ChosenToken] = field(default_factory=list)
     records: list[StepRecord] = field(default_factory=list)
     stopped: FinishReason | None = None
+    rebuilt_tokens: int = 0
 
     @property
     def token_ids(self) -> tuple[int, ...]:
@@ -85,6 +97,7 @@ class SessionState:
             chosen=self.chosen[: step + 1],
             records=self.records[: step + 1],
             stopped=None,
+            rebuilt_tokens=0,
         )
 
     def become(self, other: SessionState) -> None:
@@ -93,6 +106,7 @@ class SessionState:
         self.prompt_ids, self.prompt_roles = other.prompt_ids, other.prompt_roles
         self.sampling, self.stop, self.seed = other.sampling, other.stop, other.seed
         self.chosen, self.records, self.stopped = other.chosen, other.records, other.stopped
+        self.rebuilt_tokens = other.rebuilt_tokens
 
     def clear(self) -> None:
         """Forget prompt, continuation, cache and history; settings stay."""
@@ -100,7 +114,14 @@ class SessionState:
         self.ring.clear()
         self.prompt_ids, self.prompt_roles = (), ()
         self.chosen, self.records = [], []
-        self.stopped = None
+        self.stopped, self.rebuilt_tokens = None, 0
+
+    def drop_unrecorded(self) -> None:
+        """Back to the newest record: take out what a step that failed half-way had already put in place."""
+        steps = len(self.records)
+        self.store.truncate(self.length_at(steps - 1))
+        self.ring.truncate(steps)
+        del self.chosen[steps:]
 
     def release(self) -> None:
         """Drop the tensors; the recipe and the records stay, and the next touch rebuilds the cache."""

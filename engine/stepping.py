@@ -15,8 +15,10 @@ from engine.capture import Capture
 from engine.config import ChosenToken
 from engine.errors import LoupeError, SessionFinished
 from engine.facts import ModelInfo
+from engine.faults import as_loupe_error
 from engine.measure import device_allocated_bytes, now_ms, process_bytes
 from engine.model_runner import Feed, ModelRunner
+from engine.prefix_cache import PrefixCache
 from engine.records import DrawMode, FinishReason, MemoryUse, StepRecord, StepTiming, StopCheck
 from engine.sampling import Sampled, sample
 from engine.session_state import SessionState
@@ -29,6 +31,7 @@ class ForwardFacts:
     """What a record says of the forward it came from.
 
     asked_ms, started_ms  on the clock of measure.now_ms; asked_ms is None where the step was not run but rebuilt
+    reused_tokens         of input_ids, those whose keys and values were copied from another session's prefill
     """
 
     input_ids: tuple[int, ...]
@@ -37,6 +40,7 @@ class ForwardFacts:
     asked_ms: float | None
     started_ms: float
     forward_ms: float
+    reused_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +57,18 @@ class Verdict:
 class Stepper:
     """Turns forwards into records, on the engine thread."""
 
-    def __init__(self, runner: ModelRunner, tokenizer: Tokenizer, info: ModelInfo) -> None:
+    def __init__(
+        self,
+        runner: ModelRunner,
+        tokenizer: Tokenizer,
+        info: ModelInfo,
+        *,
+        prefixes: PrefixCache | None = None,
+        most_kv_bytes: int = 0,
+    ) -> None:
         self.runner = runner
+        self.prefixes = prefixes or PrefixCache(0)
+        self.most_kv_bytes = most_kv_bytes  # of one session; 0 is no limit
         self.tokenizer = tokenizer
         self.info = info
 
@@ -68,9 +82,9 @@ class Stepper:
             facts = ForwardFacts(feed.token_ids, 1, len(batch), asked, started, result.forward_ms)
             try:
                 outcomes.append(self.record(state, Capture(row.logits[-1], row.queries), facts))
-            except LoupeError as error:
-                state.store.truncate(state.store.length - 1)
-                outcomes.append(error)
+            except Exception as error:
+                state.drop_unrecorded()
+                outcomes.append(as_loupe_error(error))
         return outcomes
 
     def record(
@@ -115,8 +129,11 @@ class Stepper:
             memory=self.memory(state, kv_len),
             logit_rows=facts.logit_rows,
             batch_size=facts.batch_size,
+            reused_tokens=facts.reused_tokens,
+            rebuilt_tokens=state.rebuilt_tokens,
         )
         state.records.append(record)
+        state.rebuilt_tokens = 0
         return record
 
     def redraw(self, state: SessionState, logits: Tensor, forced: int) -> StepRecord:

@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from engine.config import MAX_SEED, PRESETS, ChosenToken, EngineConfig, Recipe, SamplingParams, StopRules
+from engine.config import MAX_SEED, PRESETS, Budgets, ChosenToken, EngineConfig, Recipe, SamplingParams, StopRules
 from engine.errors import InvalidSettings, LoupeError
 
 
@@ -92,11 +92,28 @@ def test_a_stop_rule_out_of_range_says_so(rules: dict[str, object], message: str
         ({"prefill_chunk": 0}, "prefill_chunk must be 1 or more, got 0"),
         ({"max_batch": 0}, "max_batch must be 1 or more, got 0"),
         ({"capture_bytes": -1}, "capture_bytes must be 0 or more, got -1"),
+        ({"prefix_bytes": -1}, "prefix_bytes must be 0 or more, got -1"),
     ],
 )
 def test_an_engine_setting_out_of_range_says_so(settings: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidSettings, match=message):
         EngineConfig(**settings)  # type: ignore[arg-type]
+
+
+def test_a_budget_below_0_says_so() -> None:
+    with pytest.raises(InvalidSettings, match=r"kv_bytes must be 0 or more, got -1\. Use 0 for no limit\."):
+        Budgets(kv_bytes=-1)
+
+
+def test_a_budget_caps_the_stop_rules_of_a_session_and_no_limit_leaves_them() -> None:
+    asked = StopRules(max_new_tokens=256, max_kv_bytes=0)
+    assert Budgets().capped(asked) == asked
+    assert Budgets(session_new_tokens=40, session_kv_bytes=9).capped(asked) == StopRules(
+        max_new_tokens=40, max_kv_bytes=9
+    )
+    assert Budgets(session_new_tokens=300, session_kv_bytes=9).capped(StopRules(max_kv_bytes=5)) == StopRules(
+        max_new_tokens=256, max_kv_bytes=5
+    )
 
 
 @pytest.mark.parametrize("seed", [-1, MAX_SEED + 1, 1.0, True])

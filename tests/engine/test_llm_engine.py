@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import Future
 
+import numpy as np
 import pytest
 import torch
 
@@ -116,17 +117,75 @@ def test_a_long_prefill_lets_others_step_between_its_chunks():
         engine.close()
 
 
-def test_looks_of_many_sessions_share_a_turn(engine):
+def test_a_solo_session_steps_alone_and_repeats_bit_for_bit(engine):
+    alone = engine.create_session(sampling=WARM, seed=3)
+    alone.prefill((20, 21, 22)).result()
+    expected = [alone.step().result() for _ in range(4)]
+    others = prefilled(engine, 3)
+    solo = engine.create_session(sampling=WARM, seed=3, solo=True)
+    solo.prefill((20, 21, 22)).result()
+    for record in expected:
+        release = hold(engine)
+        futures = [session.step() for session in [*others, solo]]
+        release.set()
+        assert [f.result().batch_size for f in futures] == [3, 3, 3, 1]
+        assert np.array_equal(futures[-1].result().candidates.logits, record.candidates.logits)
+
+
+def test_clicks_are_served_before_autoplay():
+    engine = tiny_engine(max_batch=1)
+    try:
+        playing, clicking = prefilled(engine, 2)
+        served: list[str] = []
+        release = hold(engine)
+        for name, session, auto in (("auto", playing, True), ("click", clicking, False)):
+            session.step(auto=auto).add_done_callback(lambda _, name=name: served.append(name))
+        last = playing.step(auto=True)
+        release.set()
+        last.result()
+        assert served == ["click", "auto"]
+    finally:
+        engine.close()
+
+
+def test_a_step_that_was_given_up_while_it_waited_is_never_run(engine):
+    (session,) = prefilled(engine, 1)
+    release = hold(engine)
+    given_up, wanted = session.step(), session.step()
+    assert given_up.cancel()
+    release.set()
+    assert wanted.result().index == 1
+
+
+def test_a_step_whose_rebuild_was_cancelled_fails_and_the_next_one_rebuilds():
+    engine = tiny_engine(prefill_chunk=1)
+    try:
+        (session,) = prefilled(engine, 1)
+        release = hold(engine)
+        session.release()
+        step = session.step()
+        session.cancel()
+        release.set()
+        with pytest.raises(LoupeError, match="rebuild was cancelled"):
+            step.result(timeout=30)
+        assert session.step().result(timeout=30).index == 1
+    finally:
+        engine.close()
+
+
+def test_looks_of_many_sessions_share_a_turn(engine, monkeypatch):
+    monkeypatch.setattr("engine.serving.WORK_MS", 10_000.0)
     sessions = prefilled(engine, 6)
     turns = []
-    turn = engine._work
-    engine._work = lambda works: (turns.append(len(works)), turn(works))
+    server = engine._ready.result()
+    turn = server._work
+    server._work = lambda works: (turns.append(len(works)), turn(works))
     release = hold(engine)
     looks = [session.attention(0) for session in sessions]
     release.set()
     for look in looks:
         look.result()
-    assert len([t for t in turns if t]) <= 4, "not one turn for each of the six"
+    assert [t for t in turns if t] == [1, 6], "one turn for what held the engine, one for all six"
 
 
 def test_requests_of_one_session_keep_their_order(engine):

@@ -1,0 +1,78 @@
+"""Who runs next: in every turn some sessions share a forward, one may step alone, then long work gets its pieces.
+
+Decode comes first, one token per waiting session, because a person waits for it; a prefill is cut into
+pieces that go in between. There is no timer window: what arrived during the last turn is in the next one.
+This file knows names and numbers only, no tensor and no thread.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+PATIENCE = 8  # turns that autoplay lets clicks pass; from then on it counts as a click, so no wait is without bound
+REMEMBERED = 10_000  # sessions whose last turn is known; one that is forgotten counts as never served
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What the oldest request of one session asks for.
+
+    kind  "step" is one token, "work" a piece of something longer
+    auto  autoplay asks, nobody is waiting at a button
+    solo  steps alone: a forward of one row repeats bit for bit, a row of many need not
+    """
+
+    key: str
+    kind: Literal["step", "work"]
+    auto: bool = False
+    solo: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """batches: the sessions of each forward; work: who gets a piece done, in this order, while time is left."""
+
+    batches: tuple[tuple[str, ...], ...]
+    work: tuple[str, ...]
+
+
+class Scheduler:
+    """Clicks before autoplay, and among equals whoever was served longest ago."""
+
+    def __init__(self, max_batch: int) -> None:
+        self.max_batch = max_batch
+        self._clock = 0
+        self._last_served: OrderedDict[str, int] = OrderedDict()
+        self._passed_over: dict[str, int] = {}
+
+    def plan(self, waiting: Sequence[Waiting]) -> Turn:
+        """The next turn. Its steps count as served; call `served` for each piece of work that was really done."""
+        self._clock += 1
+        steps = sorted((w for w in waiting if w.kind == "step"), key=self._urgency)
+        shared = tuple(w.key for w in steps if not w.solo)[: self.max_batch]
+        # One a turn: those who step alone wait for each other, and the class never waits for more than one of them.
+        alone = tuple(w.key for w in steps if w.solo)[:1]
+        work = sorted((w.key for w in waiting if w.kind == "work"), key=self._age)
+        self._passed_over = {
+            w.key: self._passed_over.get(w.key, 0) + 1 for w in steps if w.key not in (*shared, *alone)
+        }
+        self.served((*shared, *alone))
+        return Turn(tuple(batch for batch in (shared, alone) if batch), tuple(work))
+
+    def served(self, keys: Iterable[str]) -> None:
+        """These sessions had their turn now."""
+        for key in keys:
+            self._last_served[key] = self._clock
+            self._last_served.move_to_end(key)
+        while len(self._last_served) > REMEMBERED:
+            self._last_served.popitem(last=False)
+
+    def _urgency(self, waiting: Waiting) -> tuple[bool, int]:
+        gives_way = waiting.auto and self._passed_over.get(waiting.key, 0) < PATIENCE
+        return gives_way, self._age(waiting.key)
+
+    def _age(self, key: str) -> int:
+        return self._last_served.get(key, 0)
