@@ -10,7 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import streamlit as st
 
@@ -18,7 +18,8 @@ from engine.config import EngineConfig
 from explorer import link_reader
 from explorer.driver import TabDriver
 from explorer.engine_pool import EnginePool, Loading
-from explorer.leases import Lease, Registry, start_reaper
+from explorer.hosting import Hosting, from_environment
+from explorer.leases import Lease, Limits, Registry, start_reaper
 from explorer.page_frame import PageFrames
 from explorer.recipe_json import to_json
 from explorer.wire import Command, Wire
@@ -46,10 +47,11 @@ class Runtime:
 
     pool: EnginePool
     tabs: Registry[Tab]
+    hosting: Hosting = field(default_factory=Hosting)
 
     def open_tab(self, owner: str, params: Mapping[str, Sequence[str]], loading: Loading) -> Tab:
         """A new tab on a running model. What its URL asks for waits for the page's greeting."""
-        tab = Tab(Workspace(self.pool, loading, link=link_reader.parse(params)))
+        tab = Tab(Workspace(self.pool, loading, self.hosting, link=link_reader.parse(params)))
         self.tabs.add(tab, owner)
         return tab
 
@@ -94,8 +96,9 @@ class Runtime:
 @st.cache_resource(show_spinner=False)
 def runtime() -> Runtime:
     """The one runtime of this process."""
-    model = os.environ.get("LOUPE_MODEL", "").strip()
-    made = Runtime(EnginePool(EngineConfig(model=model) if model else EngineConfig()), Registry())
+    hosting = from_environment(os.environ)
+    config = EngineConfig(model=hosting.model) if hosting.model else EngineConfig()
+    made = Runtime(EnginePool(config), Registry(Limits(grace_s=hosting.grace_s)), hosting)
     start_reaper(made.reap, REAP_EVERY_S)
     atexit.register(made.pool.close)
     return made

@@ -59,7 +59,7 @@ def _tab() -> Tab | None:
     there, owner = runtime(), state.owner()
     tab = there.tab(state.sid(), owner)
     if tab is None:
-        loading = running_model(there.pool)
+        loading = running_model(there.pool, there.hosting)
         if loading is None:
             return None
         params = {name: st.query_params.get_all(name) for name in st.query_params}
