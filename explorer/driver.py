@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.errors import LoupeError
-from explorer import looking, moving, opening
+from explorer import looking, moving, opening, parting
 from explorer.branch import give_back
 from explorer.operation import Operation, Running, Value
 from explorer.wire import Command, Wire
@@ -98,6 +98,7 @@ class TabDriver:
         self._patience_s = patience_s
         self.last_used = clock()
         self._mounts: OrderedDict[str, MountLog] = OrderedDict()
+        self._parted = False
 
     @property
     def sid(self) -> str:
@@ -117,6 +118,7 @@ class TabDriver:
         """Run what is new in `wire`, as far as its patience allows."""
         with self.lock:
             self.wire, self.last_used = wire, self._clock()
+            self._welcome_back()
             if not self.knows(wire.mount) and not any(command.op == "hello" for command in wire.commands):
                 self.disown(wire)  # every page begins with a greeting, so this one spoke to a tab that is gone
                 return
@@ -209,6 +211,24 @@ class TabDriver:
             return True
         finally:
             self.lock.release()
+
+    def part(self) -> bool:
+        """Nobody is there any more: the run on screen ends, and every cache is freed. False where a call runs."""
+        if not self.lock.acquire(blocking=False):
+            return False
+        try:
+            self._cancel_and_wait()
+            self._parted = True
+            parting.stop_run(self.workspace.active)  # the engine keeps the order: stopped first, then freed
+            return self.sleep()
+        finally:
+            self.lock.release()
+
+    def _welcome_back(self) -> None:
+        """Whoever was thought gone is not: the run goes on where it stood."""
+        if self._parted:
+            self._parted = False
+            parting.resume_run(self.workspace.active)
 
     def close(self) -> None:
         """Give everything back for good."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from engine.config import StopRules
 from engine.errors import LoupeError, SessionError, SessionFinished
-from explorer import checked, moving, recipe_json
+from explorer import checked, moving, parting, recipe_json
 from explorer.links import Link, Settings
 from explorer.moving import Ahead
 from explorer.operation import Args, Running, Value, plain
@@ -29,6 +29,7 @@ _NEVER = StopRules(use_end_ids=False, max_new_tokens=1_000_000)  # to replay pas
 def hello(workspace: Workspace, args: Args) -> Running:
     """A page instance has opened: go on with what is here, rebuild what the tab remembers, or do what the link says."""
     if workspace.branches:
+        yield from parting.settled(workspace.active)
         return plain(how="resumed")
     if args.get("recipe") is not None:
         saved = recipe_json.from_json(args["recipe"])

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import streamlit as st
 
 from engine.config import EngineConfig
 from explorer import link_reader
+from explorer.door import Door, Waiting
 from explorer.driver import TabDriver
 from explorer.engine_pool import EnginePool, Loading
 from explorer.hosting import Hosting, from_environment
@@ -31,8 +34,8 @@ REAP_EVERY_S = 5.0
 class Tab(TabDriver):
     """A tab's driver with what makes its frames."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        super().__init__(workspace)
+    def __init__(self, workspace: Workspace, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(workspace, clock=clock)
         self.frames = PageFrames(self)
 
     @property
@@ -48,12 +51,35 @@ class Runtime:
     pool: EnginePool
     tabs: Registry[Tab]
     hosting: Hosting = field(default_factory=Hosting)
+    door: Door = field(default_factory=Door)
+    entrance: threading.Lock = field(default_factory=threading.Lock)
 
     def open_tab(self, owner: str, params: Mapping[str, Sequence[str]], loading: Loading) -> Tab:
         """A new tab on a running model. What its URL asks for waits for the page's greeting."""
-        tab = Tab(Workspace(self.pool, loading, self.hosting, link=link_reader.parse(params)))
+        tab = Tab(Workspace(self.pool, loading, self.hosting, link=link_reader.parse(params)), self.tabs.clock)
         self.tabs.add(tab, owner)
         return tab
+
+    def admit(self, owner: str, params: Mapping[str, Sequence[str]], loading: Loading) -> Tab | Waiting:
+        """A new tab, or a place in line where the class is full."""
+        with self.entrance:  # two at the door must not both see the last place free
+            waiting = self.ask(owner)
+            if waiting is not None:
+                return waiting
+            self.door.leave(owner)
+            return self.open_tab(owner, params, loading)
+
+    def ask(self, owner: str) -> Waiting | None:
+        """Where somebody stands in line; None where they may come in."""
+        most = self.hosting.max_sessions
+        return self.door.ask(owner, most - self.tabs.in_use()) if most else None
+
+    def take_back(self, sid: str, owner: str) -> bool:
+        """Whether this one may go on with a session whose place was kept."""
+        if not self.tabs.keeps_place(sid) or self.tab(sid, owner) is None:
+            return False
+        self.door.leave(owner)
+        return True
 
     def tab(self, sid: str | None, owner: str) -> Tab | None:
         """The tab of this name, if it is this owner's and can be used."""

@@ -121,6 +121,7 @@ export class TransportNote {
           change({ ...stop, max_new_tokens: raised }),
         ),
       );
+    if (reason === 'disconnect') ways.push(button('Go on', () => store.send('step').catch(() => {})));
     if (reason === 'end_id') ways.push(button('Go on past end tokens', () => change({ ...stop, use_end_ids: false })));
     if (store.newest > 0) ways.push(button('Look one step back', () => store.select({ step: store.newest - 1 })));
     ways.push(button('Stop rules', () => this.openStops()));
