@@ -99,6 +99,7 @@ class TabDriver:
         self.last_used = clock()
         self._mounts: OrderedDict[str, MountLog] = OrderedDict()
         self._parted = False
+        self._asleep = False  # as far as known here: whatever is asked for next wakes it
 
     @property
     def sid(self) -> str:
@@ -109,6 +110,11 @@ class TabDriver:
     def log(self) -> MountLog:
         """The page instance that spoke last."""
         return self._mount(self.wire.mount) if self.wire else MountLog()
+
+    @property
+    def kv_bytes(self) -> int:
+        """Bytes of keys and values held for this tab."""
+        return 0 if self._asleep else self.workspace.kv_bytes
 
     def knows(self, mount: str) -> bool:
         """Whether this page instance has spoken to this tab before."""
@@ -155,6 +161,7 @@ class TabDriver:
             return None
         if command.op != "stop":
             self.workspace.activity.cancelled = False
+        self._asleep = False
         return Job(command, mount, operation(self.workspace, command.args))
 
     def _advance(self, job: Job, deadline: float) -> bool:
@@ -208,6 +215,9 @@ class TabDriver:
             self._cancel_and_wait()
             freed = [give_back(branch.session) for branch in self.workspace.branches]
             wait([future for future in freed if future is not None], timeout=FREEING_S)  # before anyone steps again
+            if freed and not self._asleep:
+                self.workspace.meter.evicted()
+            self._asleep = True
             return True
         finally:
             self.lock.release()

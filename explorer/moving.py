@@ -50,6 +50,7 @@ def start_run(workspace: Workspace, prompt: str, mode: PromptMode) -> Running:
     except BaseException:
         give_back(session)
         raise
+    workspace.meter.stepped(record)
     workspace.keep_settings()
     workspace.start_over()
     workspace.add(session).look_ahead(record)
@@ -65,6 +66,7 @@ def step(workspace: Workspace, args: Args) -> Running:
         yield ALARM.after(pause)
     workspace.activity.session = branch.session
     record = yield branch.session.step()
+    workspace.meter.stepped(record)
     branch.look_ahead(record)
     return plain(step=record.index, finish_reason=record.finish_reason)
 

@@ -131,7 +131,9 @@ def _on_model(workspace: Workspace, name: str | None, work: Callable[[Workspace]
     workspace.hosting.require_own_models()
     activity = workspace.activity
     activity.incoming = loading = workspace.pool.request(name)
-    beside = Workspace(workspace.pool, loading, workspace.hosting, activity=activity, link=workspace.link)
+    beside = Workspace(
+        workspace.pool, loading, workspace.hosting, activity=activity, link=workspace.link, meter=workspace.meter
+    )
     try:
         yield loading.future
         activity.incoming = None

@@ -21,8 +21,11 @@ from explorer import link_reader
 from explorer.door import Door, Waiting
 from explorer.driver import TabDriver
 from explorer.engine_pool import EnginePool, Loading
+from explorer.health import Health
 from explorer.hosting import Hosting, from_environment
 from explorer.leases import Lease, Limits, Registry, start_reaper
+from explorer.meter import Meter
+from explorer.metrics import serve
 from explorer.page_frame import PageFrames
 from explorer.recipe_json import to_json
 from explorer.wire import Command, Wire
@@ -44,7 +47,7 @@ class Tab(TabDriver):
         return self.workspace.engine.is_alive
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Runtime:
     """Everything that outlives a rerun."""
 
@@ -52,11 +55,19 @@ class Runtime:
     tabs: Registry[Tab]
     hosting: Hosting = field(default_factory=Hosting)
     door: Door = field(default_factory=Door)
+    meter: Meter = field(default_factory=Meter)
     entrance: threading.Lock = field(default_factory=threading.Lock)
+    health: Health = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.health = Health(self.pool)
 
     def open_tab(self, owner: str, params: Mapping[str, Sequence[str]], loading: Loading) -> Tab:
         """A new tab on a running model. What its URL asks for waits for the page's greeting."""
-        tab = Tab(Workspace(self.pool, loading, self.hosting, link=link_reader.parse(params)), self.tabs.clock)
+        tab = Tab(
+            Workspace(self.pool, loading, self.hosting, link=link_reader.parse(params), meter=self.meter),
+            self.tabs.clock,
+        )
         self.tabs.add(tab, owner)
         return tab
 
@@ -113,6 +124,10 @@ class Runtime:
         args: dict[str, object] = {"recipe": to_json(saved)} if saved else {}
         return tab, wire.with_args(greeting.n, args)
 
+    def kv_bytes(self) -> int:
+        """Bytes of keys and values held for all tabs."""
+        return sum(tab.kv_bytes for tab in self.tabs.tenants())
+
     def reap(self) -> None:
         """Free what nobody uses."""
         self.tabs.reap()
@@ -126,6 +141,8 @@ def runtime() -> Runtime:
     config = EngineConfig(model=hosting.model) if hosting.model else EngineConfig()
     made = Runtime(EnginePool(config), Registry(Limits(grace_s=hosting.grace_s)), hosting)
     start_reaper(made.reap, REAP_EVERY_S)
+    if hosting.metrics_port:
+        serve(made, hosting.metrics_port)
     atexit.register(made.pool.close)
     return made
 

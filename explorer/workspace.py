@@ -16,6 +16,7 @@ from explorer.examples import PromptMode
 from explorer.hosting import Hosting
 from explorer.link_of import is_server_path, link_of
 from explorer.links import Link
+from explorer.meter import Meter
 from explorer.pace import Pace
 from explorer.recipe_json import SavedSession
 from explorer.token_payload import TokenList
@@ -101,6 +102,7 @@ class Workspace:
     seed: int = 0
     look: Look = field(default_factory=Look)
     activity: Activity = field(default_factory=Activity)
+    meter: Meter = field(default_factory=Meter)
     pace: Pace = field(init=False)
     _next_branch: int = 1
 
@@ -127,6 +129,11 @@ class Workspace:
     def most_branches(self) -> int:
         """How many runs this tab may have."""
         return self.hosting.max_branches or MAX_BRANCHES
+
+    @property
+    def kv_bytes(self) -> int:
+        """Bytes of keys and values that all runs hold while they are awake."""
+        return sum(branch.records[-1].kv_bytes for branch in self.branches if branch.records)
 
     def become(self, other: Workspace) -> None:
         """Take over what was built beside, and give up what was here. The name of this workspace stays."""

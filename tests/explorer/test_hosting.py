@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from engine.errors import InvalidSettings
+from explorer import moving
 from explorer.engine_pool import EnginePool
 from explorer.hosting import IN_A_CLASS, Hosting, from_environment
 from explorer.leases import Registry
@@ -172,24 +173,22 @@ def test_a_tab_has_only_so_many_runs(student):
     assert "There are 2 runs already" in student.ask("fork", step=0)["error"]["message"]
 
 
-def test_steps_that_come_too_fast_wait_and_none_is_lost(pool):
+def test_steps_that_come_too_fast_wait_and_none_is_lost(pool, monkeypatch):
     page = prefilled(Page(Runtime(pool, Registry(), replace(CLASS, max_new_tokens=0, play_rate=50.0))))
     page.tab.workspace.pace._clock = lambda: 1000.0  # a moment in which all steps are asked for
-    waits = []
-    page.tab.workspace.pace.wait_s = _recorded(page.tab.workspace.pace.wait_s, waits)
+    alarm, waits = moving.ALARM, []
+
+    class Recorded:
+        def after(self, seconds):
+            waits.append(seconds)
+            return alarm.after(seconds)
+
+    monkeypatch.setattr(moving, "ALARM", Recorded())
     page.ok("settings", stop={"use_end_ids": False})
     for _ in range(10):
         page.ok("step")
     assert len(page.steps) == 11
-    assert waits == pytest.approx([0.0] * 8 + [0.02, 0.04])
-
-
-def _recorded(call, into):
-    def recorded():
-        into.append(call())
-        return into[-1]
-
-    return recorded
+    assert waits == pytest.approx([0.02, 0.04])
 
 
 def test_the_page_is_told_what_is_granted(student):
