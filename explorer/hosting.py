@@ -81,6 +81,11 @@ class Hosting:
         """Whether visitors are strangers: no paths, no model of their own, no internals in messages."""
         return self.mode == "hosted"
 
+    @property
+    def has_class_page(self) -> bool:
+        """Whether there is a page for the host."""
+        return self.is_hosted and bool(self.host_key)
+
     def require_own_models(self) -> None:
         """Refuse another model than the server's."""
         if self.is_hosted:
