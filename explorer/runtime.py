@@ -129,9 +129,18 @@ class Runtime:
         return sum(tab.kv_bytes for tab in self.tabs.tenants())
 
     def reap(self) -> None:
-        """Free what nobody uses."""
+        """Free what nobody uses, and what is held beyond the budget."""
         self.tabs.reap()
+        self._shed()
         self.pool.close_unused()
+
+    def _shed(self) -> None:
+        """Over the budget, the caches that were not touched for longest go; the next touch rebuilds them."""
+        over = self.kv_bytes() - self.hosting.kv_bytes if self.hosting.kv_bytes else 0
+        for tab in sorted(self.tabs.tenants(), key=lambda tab: tab.last_used):
+            held = tab.kv_bytes
+            if over > 0 and held and tab.job is None and tab.sleep():
+                over -= held
 
 
 @st.cache_resource(show_spinner=False)

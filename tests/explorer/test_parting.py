@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import threading
+from dataclasses import replace
 
 import pytest
 
 from engine.kv_store import KVStore
 from explorer.engine_pool import EnginePool
+from explorer.hosting import Hosting
 from explorer.leases import Lease, Limits, Registry
 from explorer.runtime import Runtime
 from tests.explorer.page_client import Page, engine_held, prefilled
@@ -145,3 +147,33 @@ def test_a_thousand_sessions_opened_and_abandoned_leave_nothing_behind(server, c
 
 def _states(server: Runtime):
     return [tab.workspace.active.session._state for tab in server.tabs.tenants()]
+
+
+def test_over_the_budget_the_longest_untouched_cache_goes_first(pool, clock):
+    server = Runtime(pool, Registry(LIMITS, clock), Hosting(mode="hosted", kv_bytes=1))
+    pages = []
+    for clock.now in (0, 1, 2):
+        pages.append(prefilled(Page(server)))
+    clock.now = 3
+    pages[0].say()  # touched last
+    each = pages[0].tab.kv_bytes
+    server.hosting = replace(server.hosting, kv_bytes=2 * each)
+    server.reap()
+    assert [state_of(page).is_released for page in pages] == [False, True, False]
+    server.hosting = replace(server.hosting, kv_bytes=2 * each - 1)
+    server.reap()
+    assert [state_of(page).is_released for page in pages] == [False, True, True]
+    pages[1].ok("step")
+    assert len(pages[1].steps) == 2
+
+
+def test_work_under_way_is_never_shed(pool, clock):
+    server = Runtime(pool, Registry(LIMITS, clock), Hosting(mode="hosted", kv_bytes=1))
+    page = prefilled(Page(server))
+    with engine_held(page):
+        n = page.queue("step")
+        page.say()
+        server.reap()
+    while page.open:
+        page.say()
+    assert page.answers[n]["ok"]
