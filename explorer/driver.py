@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.errors import LoupeError
-from explorer import looking, moving, opening
+from explorer import looking, moving, opening, parting
 from explorer.branch import give_back
 from explorer.operation import Operation, Running, Value
 from explorer.wire import Command, Wire
@@ -98,6 +98,8 @@ class TabDriver:
         self._patience_s = patience_s
         self.last_used = clock()
         self._mounts: OrderedDict[str, MountLog] = OrderedDict()
+        self._parted = False
+        self._asleep = False  # as far as known here: whatever is asked for next wakes it
 
     @property
     def sid(self) -> str:
@@ -109,6 +111,11 @@ class TabDriver:
         """The page instance that spoke last."""
         return self._mount(self.wire.mount) if self.wire else MountLog()
 
+    @property
+    def kv_bytes(self) -> int:
+        """Bytes of keys and values held for this tab."""
+        return 0 if self._asleep else self.workspace.kv_bytes
+
     def knows(self, mount: str) -> bool:
         """Whether this page instance has spoken to this tab before."""
         return mount in self._mounts
@@ -117,6 +124,7 @@ class TabDriver:
         """Run what is new in `wire`, as far as its patience allows."""
         with self.lock:
             self.wire, self.last_used = wire, self._clock()
+            self._welcome_back()
             if not self.knows(wire.mount) and not any(command.op == "hello" for command in wire.commands):
                 self.disown(wire)  # every page begins with a greeting, so this one spoke to a tab that is gone
                 return
@@ -153,6 +161,7 @@ class TabDriver:
             return None
         if command.op != "stop":
             self.workspace.activity.cancelled = False
+        self._asleep = False
         return Job(command, mount, operation(self.workspace, command.args))
 
     def _advance(self, job: Job, deadline: float) -> bool:
@@ -206,9 +215,30 @@ class TabDriver:
             self._cancel_and_wait()
             freed = [give_back(branch.session) for branch in self.workspace.branches]
             wait([future for future in freed if future is not None], timeout=FREEING_S)  # before anyone steps again
+            if freed and not self._asleep:
+                self.workspace.meter.evicted()
+            self._asleep = True
             return True
         finally:
             self.lock.release()
+
+    def part(self) -> bool:
+        """Nobody is there any more: the run on screen ends, and every cache is freed. False where a call runs."""
+        if not self.lock.acquire(blocking=False):
+            return False
+        try:
+            self._cancel_and_wait()
+            self._parted = True
+            parting.stop_run(self.workspace.active)  # the engine keeps the order: stopped first, then freed
+            return self.sleep()
+        finally:
+            self.lock.release()
+
+    def _welcome_back(self) -> None:
+        """Whoever was thought gone is not: the run goes on where it stood."""
+        if self._parted:
+            self._parted = False
+            parting.resume_run(self.workspace.active)
 
     def close(self) -> None:
         """Give everything back for good."""

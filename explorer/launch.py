@@ -11,13 +11,19 @@ import socket
 import sys
 from pathlib import Path
 
+from engine.errors import InvalidSettings
 from engine.prepare import prepare_or_exit
+from explorer.hosting import from_environment
 
 APP = Path(__file__).resolve().parent.parent / "app.py"
 
 
 def main() -> None:
     options = _options()
+    try:
+        from_environment(os.environ)
+    except InvalidSettings as error:
+        sys.exit(str(error))
     if not _is_free(options.host, options.port):
         sys.exit(
             f"Port {options.port} is taken, maybe by a Loupe that still runs: http://localhost:{options.port}\n"

@@ -40,6 +40,10 @@ class Tenant(Protocol):
         """Free tensors, keep the recipe. False where it is busy just now."""
         ...
 
+    def part(self) -> bool:
+        """The same, where whoever used it is gone: what runs must stop as well."""
+        ...
+
     def close(self) -> None:
         """Give everything back for good."""
         ...
@@ -136,8 +140,26 @@ class Registry(Generic[T]):
             held.tenant.close()
         for held in sleepy:
             used = held.tenant.last_used
-            if held.tenant.sleep():
+            if held.tenant.part() if held.owner is None else held.tenant.sleep():
                 held.slept_after = used
+
+    def in_use(self) -> int:
+        """Sessions that take up a place: owned, or left so lately that their owner may come back."""
+        with self._lock:
+            self._read_mailbox()
+            return sum(self._has_place(held) for held in self._held.values())
+
+    def keeps_place(self, sid: str) -> bool:
+        """Whether this session takes up a place that its owner may come back to."""
+        with self._lock:
+            self._read_mailbox()
+            held = self._held.get(sid)
+            return held is not None and held.owner is None and self._has_place(held)
+
+    def tenants(self) -> list[T]:
+        """All of them, as they are now."""
+        with self._lock:
+            return [held.tenant for held in self._held.values()]
 
     def __len__(self) -> int:
         with self._lock:
@@ -149,6 +171,9 @@ class Registry(Generic[T]):
             held = self._held.get(lease.sid)
             if held and held.owner == lease.owner:  # a late release must not take it from the next owner
                 held.owner, held.left_at = None, self.clock()
+
+    def _has_place(self, held: _Held[T]) -> bool:
+        return held.owner is not None or self.clock() - held.left_at < self.limits.grace_s
 
     def _may_sleep(self, held: _Held[T]) -> bool:
         if held.slept_after == held.tenant.last_used:

@@ -40,10 +40,14 @@ def link_note(saved: SavedSession, model: str | None) -> str | None:
     return None
 
 
+def is_server_path(model: str) -> bool:
+    """Whether a model's name is a folder or file of this server."""
+    return model.startswith(("/", ".", "~")) or "\\" in model or model.endswith(".gguf")
+
+
 def _shareable(model: str | None) -> str | None:
     """A folder or file of this server means nothing elsewhere, and its path is nobody's business."""
-    is_path = model is not None and (model.startswith(("/", ".", "~")) or "\\" in model or model.endswith(".gguf"))
-    return None if is_path else model
+    return None if model is None or is_server_path(model) else model
 
 
 def _history(saved: SavedSession) -> dict[int, Settings]:

@@ -11,7 +11,8 @@ from explorer.branch import give_back
 from explorer.checked import BadCommand
 from explorer.examples import PromptMode
 from explorer.operation import Args, Running, Value, active, at_once, plain, step_of
-from explorer.workspace import MAX_BRANCHES, Workspace
+from explorer.pace import ALARM
+from explorer.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,9 @@ def _clean(prompt: str) -> str:
 
 def start_run(workspace: Workspace, prompt: str, mode: PromptMode) -> Running:
     """Prefill `prompt` into a new session and put it in place of all branches."""
+    workspace.hosting.require_length(len(prompt))
     encoded = bridge.encode(workspace.engine, prompt, mode)
+    workspace.hosting.require_tokens(len(encoded.ids))
     recipe = workspace.settings_recipe()
     session = workspace.engine.create_session(sampling=recipe.sampling, stop=recipe.stop, seed=recipe.seed)
     workspace.activity.session = session
@@ -47,6 +50,7 @@ def start_run(workspace: Workspace, prompt: str, mode: PromptMode) -> Running:
     except BaseException:
         give_back(session)
         raise
+    workspace.meter.stepped(record)
     workspace.keep_settings()
     workspace.start_over()
     workspace.add(session).look_ahead(record)
@@ -57,8 +61,12 @@ def start_run(workspace: Workspace, prompt: str, mode: PromptMode) -> Running:
 def step(workspace: Workspace, args: Args) -> Running:
     """One turn of the loop."""
     branch = active(workspace)
+    pause = workspace.pace.wait_s()
+    if pause > 0:
+        yield ALARM.after(pause)
     workspace.activity.session = branch.session
     record = yield branch.session.step()
+    workspace.meter.stepped(record)
     branch.look_ahead(record)
     return plain(step=record.index, finish_reason=record.finish_reason)
 
@@ -75,10 +83,9 @@ def fork(workspace: Workspace, args: Args) -> Running:
     """A copy of the run up to a step, on screen from now on; the run it left stays."""
     branch = active(workspace)
     kept = step_of(branch, args)
-    if len(workspace.branches) >= MAX_BRANCHES:
-        raise SessionError(
-            f"There are {MAX_BRANCHES} runs already, each with a cache of its own. Rewind instead, or reset."
-        )
+    most = workspace.most_branches
+    if len(workspace.branches) >= most:
+        raise SessionError(f"There are {most} runs already, each with a cache of its own. Rewind instead, or reset.")
     session = yield branch.session.fork(kept)
     copy = workspace.add(session, parent=branch.id, at=kept)
     return plain(branch=copy.id)
@@ -137,6 +144,8 @@ def settings(workspace: Workspace, args: Args) -> Running:
         stop=checked.stop_rules(args["stop"], now.stop) if "stop" in args else None,
         seed=checked.seed(args["seed"]) if "seed" in args else None,
     )
+    if ahead.stop is not None:
+        workspace.hosting.require_stop(ahead.stop)
     return (yield from configure(workspace, ahead))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from engine.config import StopRules
 from engine.errors import LoupeError, SessionError, SessionFinished
-from explorer import checked, moving, recipe_json
+from explorer import checked, moving, parting, recipe_json
 from explorer.links import Link, Settings
 from explorer.moving import Ahead
 from explorer.operation import Args, Running, Value, plain
@@ -29,6 +29,7 @@ _NEVER = StopRules(use_end_ids=False, max_new_tokens=1_000_000)  # to replay pas
 def hello(workspace: Workspace, args: Args) -> Running:
     """A page instance has opened: go on with what is here, rebuild what the tab remembers, or do what the link says."""
     if workspace.branches:
+        yield from parting.settled(workspace.active)
         return plain(how="resumed")
     if args.get("recipe") is not None:
         saved = recipe_json.from_json(args["recipe"])
@@ -47,6 +48,7 @@ def hello(workspace: Workspace, args: Args) -> Running:
 
 def model(workspace: Workspace, args: Args) -> Running:
     """Another model. The prompt on screen is prefilled in it; the old one goes on until that has worked."""
+    workspace.hosting.require_own_models()
     wanted = checked.text(args.get("id"), "id", 500).strip()
     if not wanted:
         raise checked.BadCommand("Name a model: a known name, a Hub id, a folder, or a .gguf file.")
@@ -59,7 +61,8 @@ def model(workspace: Workspace, args: Args) -> Running:
 
 def rebuild(workspace: Workspace, saved: SavedSession) -> Running:
     """A session from its recipe, as the tab's own storage or another tab's session has it."""
-    recipe = saved.recipe
+    workspace.hosting.require_recipe(saved.recipe)
+    recipe = replace(saved.recipe, stop=workspace.hosting.bounded(saved.recipe.stop))
     session = workspace.engine.create_session(sampling=recipe.sampling, stop=recipe.stop, seed=recipe.seed)
     workspace.activity.session = session
     yield session.rebuild(recipe, saved.roles)
@@ -72,8 +75,8 @@ def rebuild(workspace: Workspace, saved: SavedSession) -> Running:
 def open_link(workspace: Workspace, link: Link) -> Running:
     """Do what a link says: its settings, and its tokens where it has any."""
     workspace.look = Look(link.layer, link.head)
-    first = link.history.get(0, link.settings)
-    yield from moving.configure(workspace, Ahead(first.sampling, link.stop, first.seed))
+    first, stop = link.history.get(0, link.settings), workspace.hosting.bounded(link.stop)
+    yield from moving.configure(workspace, Ahead(first.sampling, stop, first.seed))
     if link.prompt is not None and link.steps is not None:
         yield from moving.start_run(workspace, link.prompt, link.mode)
         yield from _forced(workspace, link, 0)
@@ -82,7 +85,7 @@ def open_link(workspace: Workspace, link: Link) -> Running:
             if workspace.activity.cancelled or not (yield from _again(workspace, link, index)):
                 break
     now = link.settings
-    yield from moving.configure(workspace, Ahead(now.sampling, link.stop, now.seed))
+    yield from moving.configure(workspace, Ahead(now.sampling, stop, now.seed))
     return plain()
 
 
@@ -96,10 +99,12 @@ def _again(workspace: Workspace, link: Link, index: int) -> Generator[Future[Any
     try:
         yield session.step()
     except SessionFinished:
-        yield session.configure(stop=_NEVER)  # the person who made the link went on, so a rule was other then
+        yield session.configure(
+            stop=workspace.hosting.bounded(_NEVER)
+        )  # the person who made the link went on, so a rule was other then
         try:
             yield session.step()
-        except SessionFinished:  # the context is full
+        except SessionFinished:  # the context is full, or the class's limit is reached
             return False
     yield from _forced(workspace, link, index)
     return True
@@ -123,9 +128,12 @@ def _on_model(workspace: Workspace, name: str | None, work: Callable[[Workspace]
     """Do `work` where the named model runs. Another model is loaded beside, and takes over only once all went well."""
     if name is None or workspace.runs(name):
         return (yield from work(workspace))
+    workspace.hosting.require_own_models()
     activity = workspace.activity
     activity.incoming = loading = workspace.pool.request(name)
-    beside = Workspace(workspace.pool, loading, activity=activity, link=workspace.link)
+    beside = Workspace(
+        workspace.pool, loading, workspace.hosting, activity=activity, link=workspace.link, meter=workspace.meter
+    )
     try:
         yield loading.future
         activity.incoming = None

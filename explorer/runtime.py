@@ -9,16 +9,23 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import streamlit as st
 
 from engine.config import EngineConfig
 from explorer import link_reader
+from explorer.door import Door, Waiting
 from explorer.driver import TabDriver
 from explorer.engine_pool import EnginePool, Loading
-from explorer.leases import Lease, Registry, start_reaper
+from explorer.health import Health
+from explorer.hosting import Hosting, from_environment
+from explorer.leases import Lease, Limits, Registry, start_reaper
+from explorer.meter import Meter
+from explorer.metrics import serve
 from explorer.page_frame import PageFrames
 from explorer.recipe_json import to_json
 from explorer.wire import Command, Wire
@@ -30,8 +37,8 @@ REAP_EVERY_S = 5.0
 class Tab(TabDriver):
     """A tab's driver with what makes its frames."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        super().__init__(workspace)
+    def __init__(self, workspace: Workspace, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(workspace, clock=clock)
         self.frames = PageFrames(self)
 
     @property
@@ -40,18 +47,50 @@ class Tab(TabDriver):
         return self.workspace.engine.is_alive
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Runtime:
     """Everything that outlives a rerun."""
 
     pool: EnginePool
     tabs: Registry[Tab]
+    hosting: Hosting = field(default_factory=Hosting)
+    door: Door = field(default_factory=Door)
+    meter: Meter = field(default_factory=Meter)
+    entrance: threading.Lock = field(default_factory=threading.Lock)
+    health: Health = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.health = Health(self.pool)
 
     def open_tab(self, owner: str, params: Mapping[str, Sequence[str]], loading: Loading) -> Tab:
         """A new tab on a running model. What its URL asks for waits for the page's greeting."""
-        tab = Tab(Workspace(self.pool, loading, link=link_reader.parse(params)))
+        tab = Tab(
+            Workspace(self.pool, loading, self.hosting, link=link_reader.parse(params), meter=self.meter),
+            self.tabs.clock,
+        )
         self.tabs.add(tab, owner)
         return tab
+
+    def admit(self, owner: str, params: Mapping[str, Sequence[str]], loading: Loading) -> Tab | Waiting:
+        """A new tab, or a place in line where the class is full."""
+        with self.entrance:  # two at the door must not both see the last place free
+            waiting = self.ask(owner)
+            if waiting is not None:
+                return waiting
+            self.door.leave(owner)
+            return self.open_tab(owner, params, loading)
+
+    def ask(self, owner: str) -> Waiting | None:
+        """Where somebody stands in line; None where they may come in."""
+        most = self.hosting.max_sessions
+        return self.door.ask(owner, most - self.tabs.in_use()) if most else None
+
+    def take_back(self, sid: str, owner: str) -> bool:
+        """Whether this one may go on with a session whose place was kept."""
+        if not self.tabs.keeps_place(sid) or self.tab(sid, owner) is None:
+            return False
+        self.door.leave(owner)
+        return True
 
     def tab(self, sid: str | None, owner: str) -> Tab | None:
         """The tab of this name, if it is this owner's and can be used."""
@@ -85,18 +124,34 @@ class Runtime:
         args: dict[str, object] = {"recipe": to_json(saved)} if saved else {}
         return tab, wire.with_args(greeting.n, args)
 
+    def kv_bytes(self) -> int:
+        """Bytes of keys and values held for all tabs."""
+        return sum(tab.kv_bytes for tab in self.tabs.tenants())
+
     def reap(self) -> None:
-        """Free what nobody uses."""
+        """Free what nobody uses, and what is held beyond the budget."""
         self.tabs.reap()
+        self._shed()
         self.pool.close_unused()
+
+    def _shed(self) -> None:
+        """Over the budget, the caches that were not touched for longest go; the next touch rebuilds them."""
+        over = self.kv_bytes() - self.hosting.kv_bytes if self.hosting.kv_bytes else 0
+        for tab in sorted(self.tabs.tenants(), key=lambda tab: tab.last_used):
+            held = tab.kv_bytes
+            if over > 0 and held and tab.job is None and tab.sleep():
+                over -= held
 
 
 @st.cache_resource(show_spinner=False)
 def runtime() -> Runtime:
     """The one runtime of this process."""
-    model = os.environ.get("LOUPE_MODEL", "").strip()
-    made = Runtime(EnginePool(EngineConfig(model=model) if model else EngineConfig()), Registry())
+    hosting = from_environment(os.environ)
+    config = EngineConfig(model=hosting.model) if hosting.model else EngineConfig()
+    made = Runtime(EnginePool(config), Registry(Limits(grace_s=hosting.grace_s)), hosting)
     start_reaper(made.reap, REAP_EVERY_S)
+    if hosting.metrics_port:
+        serve(made, hosting.metrics_port)
     atexit.register(made.pool.close)
     return made
 

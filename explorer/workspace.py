@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING
 from engine.config import Recipe, SamplingParams, StopRules
 from explorer.branch import Branch, give_back
 from explorer.examples import PromptMode
-from explorer.link_of import link_of
+from explorer.hosting import Hosting
+from explorer.link_of import is_server_path, link_of
 from explorer.links import Link
+from explorer.meter import Meter
+from explorer.pace import Pace
 from explorer.recipe_json import SavedSession
 from explorer.token_payload import TokenList
 
@@ -78,12 +81,14 @@ class Workspace:
 
     prompt     as typed; None before the first prefill, or where only its ids are known
     notes      what a person should know about how the prompt became tokens
+    hosting    what visitors may ask for
     link       what the tab's URL asked for
     link_done  whether that was done: a link is opened once
     """
 
     pool: EnginePool
     loading: Loading
+    hosting: Hosting = field(default_factory=Hosting)
     link: Link = field(default_factory=Link)
     link_done: bool = False
     sid: str = field(default_factory=lambda: secrets.token_urlsafe(24))
@@ -97,7 +102,13 @@ class Workspace:
     seed: int = 0
     look: Look = field(default_factory=Look)
     activity: Activity = field(default_factory=Activity)
+    meter: Meter = field(default_factory=Meter)
+    pace: Pace = field(init=False)
     _next_branch: int = 1
+
+    def __post_init__(self) -> None:
+        self.stop = self.hosting.bounded(self.stop)
+        self.pace = Pace(self.hosting.play_rate)
 
     @property
     def engine(self) -> LLMEngine:
@@ -106,7 +117,23 @@ class Workspace:
 
     def runs(self, model: str) -> bool:
         """Whether a model of this name is the one in use."""
-        return model in (self.loading.model, self.engine.info.id)
+        return model in (self.loading.model, self.engine.info.id, self.model_id)
+
+    @property
+    def model_id(self) -> str:
+        """The model's id as the page may see it: where on a shared server it lies is nobody's business."""
+        info = self.engine.info
+        return info.name if self.hosting.is_hosted and is_server_path(info.id) else info.id
+
+    @property
+    def most_branches(self) -> int:
+        """How many runs this tab may have."""
+        return self.hosting.max_branches or MAX_BRANCHES
+
+    @property
+    def kv_bytes(self) -> int:
+        """Bytes of keys and values that all runs hold while they are awake."""
+        return sum(branch.records[-1].kv_bytes for branch in self.branches if branch.records)
 
     def become(self, other: Workspace) -> None:
         """Take over what was built beside, and give up what was here. The name of this workspace stays."""

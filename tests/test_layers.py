@@ -40,7 +40,7 @@ def level(module: str) -> int:
 
 
 ENGINE = sorted((ROOT / "engine").glob("*.py"))
-EXPLORER = sorted([*(ROOT / "explorer").rglob("*.py"), ROOT / "app.py"])
+EXPLORER = sorted([*(ROOT / "explorer").rglob("*.py"), ROOT / "app.py", ROOT / "asgi.py"])
 
 
 def test_there_are_files_to_check():

@@ -45,7 +45,8 @@ export class PlayLoop {
   #next() {
     if (!this.playing || this.store.wire.pending('step')) return;
     clearTimeout(this.timer);
-    const due = this.asked + 1000 / this.speed;
+    const most = this.store.limits.play_rate || Infinity; // a shared server's limit: it would only make us wait
+    const due = this.asked + 1000 / Math.min(this.speed, most);
     this.timer = setTimeout(() => this.#ask(), Math.max(0, due - performance.now()));
   }
 

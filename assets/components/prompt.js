@@ -55,6 +55,11 @@ export class PromptRow {
     this.box.addEventListener('keydown', (event) => this.#key(event));
   }
 
+  /** Characters that are sent: a shared server may take fewer. */
+  get most() {
+    return this.store.limits.prompt_characters || MOST_CHARACTERS;
+  }
+
   get text() {
     return this.box.value;
   }
@@ -125,22 +130,22 @@ export class PromptRow {
 
   #paste(event) {
     const pasted = event.clipboardData?.getData('text/plain').length ?? 0;
-    if (pasted <= MOST_CHARACTERS) return;
+    if (pasted <= this.most) return;
     event.preventDefault();
     this.#say(
-      `The pasted text has ${formatCount(pasted)} characters; the box takes ${formatCount(MOST_CHARACTERS)}. Nothing was pasted.`,
+      `The pasted text has ${formatCount(pasted)} characters; the box takes ${formatCount(this.most)}. Nothing was pasted.`,
     );
   }
 
   #typed() {
     this.edited = true;
-    const tooMany = this.text.length > MOST_CHARACTERS;
+    const tooMany = this.text.length > this.most;
     this.#say(tooMany ? this.#tooLong() : '');
     this.#grow();
   }
 
   #tooLong() {
-    return `The prompt has ${formatCount(this.text.length)} characters; at most ${formatCount(MOST_CHARACTERS)} are sent. Shorten it to prefill.`;
+    return `The prompt has ${formatCount(this.text.length)} characters; at most ${formatCount(this.most)} are sent. Shorten it to prefill.`;
   }
 
   /** Browsers that size a box by its content do it in CSS; for the others, count line ends. */
@@ -156,7 +161,7 @@ export class PromptRow {
   }
 
   async prefill() {
-    if (this.text.length > MOST_CHARACTERS) return this.#say(this.#tooLong());
+    if (this.text.length > this.most) return this.#say(this.#tooLong());
     const sent = this.text;
     this.#say('');
     this.store.follow();

@@ -6,6 +6,7 @@
  * browser holds is void then, but for the first steps of the history that the frame says it keeps.
  *
  *   store.model, .session, .settings, .tokens, .steps, .pieces (Map by id), .presets, .examples, .link, .busy
+ *   store.limits = {models, prompt_characters, new_tokens, play_rate}   what this server grants; 0 is no limit
  *   store.sel = {step, layer, head, follow}    follow: the selection moves with the newest step
  *   store.params                               the sampler settings being tried out, or null
  *   store.send(op, args) -> Promise of the answer; rejects with {kind, message}
@@ -31,6 +32,7 @@ export class Store extends EventTarget {
   examples = [];
   settings = null; // {sampling, stop, seed} for the next token, also before there is a session
   link = null;
+  limits = { models: true, prompt_characters: 0, new_tokens: 0, play_rate: 0 };
   busy = null;
   notice = ''; // why the tab's old session could not be had back
   sel = { ...NOTHING_SELECTED };
@@ -115,7 +117,7 @@ export class Store extends EventTarget {
   }
 
   #takeModel(header, changes) {
-    for (const name of ['presets', 'examples', 'link', 'settings']) if (header[name]) this[name] = header[name];
+    for (const name of ['presets', 'examples', 'limits', 'link', 'settings']) if (header[name]) this[name] = header[name];
     if (!header.model || JSON.stringify(header.model) === JSON.stringify(this.model)) return;
     if (!this.model) this.sel = { ...this.sel, layer: Math.floor(header.model.num_layers / 3) }; // first layers look alike
     this.model = header.model;

@@ -77,7 +77,6 @@ export class TopBar {
     this.store = store;
     this.page = page;
     this.modelButton = make('button.model-button', {
-      title: 'About this model; load another',
       onclick: () => this.openModel(),
     });
     this.rowsButton = make(
@@ -113,6 +112,7 @@ export class TopBar {
     const { model } = this.store;
     const [name, ...rest] = (model?.chips ?? '').split(' · ');
     this.modelButton.hidden = !model;
+    this.modelButton.title = this.store.limits.models ? 'About this model; load another' : 'About this model';
     this.modelButton.replaceChildren(make('b', {}, name), ...rest.map((chip) => make('span.model-chip', {}, chip)));
   }
 
@@ -131,7 +131,7 @@ export class TopBar {
           {},
           ...modelFacts(model).flatMap(([name, value]) => [make('dt', {}, name), make('dd', {}, value)]),
         ),
-        loadForm(this.store, close),
+        this.store.limits.models ? loadForm(this.store, close) : '',
       ),
     );
   }

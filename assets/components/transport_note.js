@@ -113,12 +113,15 @@ export class TransportNote {
     const { stop } = store.settings;
     const button = (words, onclick) => make('button.small-button', { onclick }, words);
     const ways = [];
-    if (reason === 'max_new_tokens')
+    const most = store.limits.new_tokens || Infinity;
+    const raised = Math.min(most, stop.max_new_tokens * 2);
+    if (reason === 'max_new_tokens' && raised > stop.max_new_tokens)
       ways.push(
-        button(`Raise the limit to ${formatCount(stop.max_new_tokens * 2)}`, () =>
-          change({ ...stop, max_new_tokens: stop.max_new_tokens * 2 }),
+        button(`Raise the limit to ${formatCount(raised)}`, () =>
+          change({ ...stop, max_new_tokens: raised }),
         ),
       );
+    if (reason === 'disconnect') ways.push(button('Go on', () => store.send('step').catch(() => {})));
     if (reason === 'end_id') ways.push(button('Go on past end tokens', () => change({ ...stop, use_end_ids: false })));
     if (store.newest > 0) ways.push(button('Look one step back', () => store.select({ step: store.newest - 1 })));
     ways.push(button('Stop rules', () => this.openStops()));

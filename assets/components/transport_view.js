@@ -87,15 +87,15 @@ export class TransportView {
       value: notch,
       'aria-label': 'Speed of play',
     };
-    const speed = make('input.speed', range);
+    const speed = (this.speed = make('input.speed', range));
     const shown = make('output.speed-words');
-    const set = () => {
+    this.setSpeed = () => {
       this.loop.speed = SPEEDS[Number(speed.value)];
       setText(shown, this.loop.speed === Infinity ? 'max' : `${this.loop.speed}/s`);
       speed.setAttribute('aria-valuetext', shown.textContent);
     };
-    speed.addEventListener('input', set);
-    set();
+    speed.addEventListener('input', this.setSpeed);
+    this.setSpeed();
     const title = 'Steps per second while playing; max: as fast as steps come';
     return make('label.speed-box', { title }, speed, shown);
   }
@@ -125,6 +125,7 @@ export class TransportView {
     this.counter.classList.toggle('is-back', back);
     this.#drawScrubber(step, newest);
     this.#drawRun(empty);
+    this.#limitSpeed();
     for (const act of ['first', 'back']) buttons[act].disabled = empty || step === 0;
     for (const act of ['forward', 'last']) buttons[act].disabled = empty || step >= newest;
     for (const act of ['fork', 'force', 'reset']) buttons[act].disabled = empty;
@@ -147,6 +148,15 @@ export class TransportView {
     buttons.play.ariaPressed = String(loop.playing);
     buttons.play.firstChild.replaceWith(icon(loop.playing ? 'pause' : 'play'));
     setText(words.play, loop.playing ? 'Pause' : 'Play');
+  }
+
+  /** Offer only speeds that a shared server grants. */
+  #limitSpeed() {
+    const most = this.store.limits.play_rate || Infinity;
+    const last = Math.max(0, SPEEDS.filter((speed) => speed <= most).length - 1);
+    if (Number(this.speed.max) === last) return;
+    this.speed.max = last; // a browser moves the value down with it
+    this.setSpeed();
   }
 
   #drawScrubber(step, newest) {

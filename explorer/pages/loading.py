@@ -5,17 +5,21 @@ Everything that comes from outside (names, paths, messages) is shown as plain te
 
 from __future__ import annotations
 
+import logging
 from concurrent.futures import wait
 
 import streamlit as st
 
 from explorer.engine_pool import EnginePool, Loading
+from explorer.hosting import Hosting
+
+log = logging.getLogger(__name__)
 
 REFRESH_S = 0.2
 WIDTH = 560  # pixels: a line of text, not a screen of it
 
 
-def running_model(pool: EnginePool) -> Loading | None:
+def running_model(pool: EnginePool, hosting: Hosting) -> Loading | None:
     """The default model, loaded while the page shows progress; None where that failed and the page says why.
 
     Counts as one user of it: whoever gets it leaves it in the end.
@@ -27,7 +31,11 @@ def running_model(pool: EnginePool) -> Loading | None:
             _show_progress(loading)
         error = loading.future.exception()
         if error is not None:
-            _show_failure(loading.model, str(error))
+            if hosting.is_hosted:
+                log.error("the class has no model: %s", error)
+                _show_closed()
+            else:
+                _show_failure(loading.model, str(error))
             return None
         taken = True
         return loading
@@ -58,3 +66,11 @@ def _show_failure(model: str, message: str) -> None:
         st.caption(
             "Another model: start Loupe with the environment variable LOUPE_MODEL set to its name, folder or file."
         )
+
+
+def _show_closed() -> None:
+    """The same for a visitor of a class, who can do nothing about it and need not know where models lie."""
+    with st.container(key="load_failed", horizontal_alignment="center"), st.container(width=WIDTH):
+        st.subheader("The class cannot begin yet", anchor=False)
+        st.text("The model could not be loaded. Whoever hosts this class finds the reason in the server's log.")
+        st.button("Try again", key="retry_load", icon=":material/refresh:", type="primary")

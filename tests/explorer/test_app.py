@@ -206,3 +206,35 @@ def test_a_missing_package_is_a_page_and_no_traceback(monkeypatch):
     assert not app.test.exception
     assert "pip install -r requirements.txt" in app.words()
     monkeypatch.undo()
+
+
+# --- a class --------------------------------------------------------------------------------------------------
+
+
+def test_a_full_class_is_a_page_with_the_place_in_line_and_lets_in_when_one_is_free(monkeypatch):
+    monkeypatch.setenv("LOUPE_MODE", "hosted")
+    monkeypatch.setenv("LOUPE_MAX_SESSIONS", "1")
+    first = App()
+    first.say("prefill", prompt="abc", mode="raw")
+    second, third = App(), App()
+    assert not second.test.exception
+    assert second.test.get("subheader")[0].value == "The class is full"
+    assert "You are next." in second.words()
+    assert "You are number 2 in line." in third.words()
+    runtime.runtime().tabs.drop(first.test.session_state["loupe_sid"])
+    third.test.run()  # asks first, and it is not its turn
+    assert "You are number 2 in line." in third.words()
+    second.test.run()
+    second.say("prefill", prompt="xyz", mode="raw")
+    third.test.run()
+    assert "You are next." in third.words()
+
+
+def test_a_class_whose_model_is_missing_shows_no_path(monkeypatch, tmp_path):
+    missing = str(tmp_path / "gone")
+    monkeypatch.setenv("LOUPE_MODE", "hosted")
+    monkeypatch.setenv("LOUPE_MODEL", missing)
+    app = App()
+    assert not app.test.exception
+    assert missing not in app.words()
+    assert "The class cannot begin yet" in app.words()

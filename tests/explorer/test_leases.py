@@ -24,11 +24,15 @@ class Guest:
         self.sid = sid
         self.last_used = clock.now
         self.busy = False
-        self.slept = self.closed = 0
+        self.slept = self.parted = self.closed = 0
 
     def sleep(self) -> bool:
         self.slept += not self.busy
         return not self.busy
+
+    def part(self) -> bool:
+        self.parted += not self.busy
+        return self.sleep()
 
     def close(self) -> None:
         self.closed += 1
@@ -133,3 +137,25 @@ def test_releasing_never_waits_for_the_lock(registry, guest):
         thread.start()
         thread.join(timeout=5)
         assert not thread.is_alive()
+
+
+def test_only_who_is_gone_parts_and_who_is_idle_sleeps(registry, guest, clock):
+    clock.now = 900
+    registry.reap()
+    assert (guest.parted, guest.slept) == (0, 1)
+    guest.last_used = 950
+    registry.release(Lease("s", "anna"))
+    registry.reap()
+    clock.now = 960
+    registry.reap()
+    assert (guest.parted, guest.slept) == (1, 2)
+
+
+def test_a_place_is_kept_for_the_grace_period_and_no_longer(registry, guest, clock):
+    assert (registry.in_use(), registry.keeps_place("s")) == (1, False)
+    registry.release(Lease("s", "anna"))
+    assert (registry.in_use(), registry.keeps_place("s")) == (1, True)
+    clock.now = 60
+    assert (registry.in_use(), registry.keeps_place("s"), registry.keeps_place("t")) == (0, False, False)
+    assert registry.claim("s", "anna") == "yours"
+    assert registry.in_use() == 1

@@ -1,0 +1,74 @@
+"""What somebody sees while the class is full: the place in line. It updates, and lets them in, by itself.
+
+Whoever was in the class and only reloads is in no line: the tab's own storage still names the session, whose
+place is kept for as long as its cache is. Python cannot read that storage, so a component without a body does.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from explorer import state
+from explorer.door import Waiting
+from explorer.pages.loading import WIDTH
+from explorer.runtime import runtime
+
+ASK_EVERY_S = 2.0
+KEY = "waiting"
+SCRIPT = Path(__file__).resolve().parents[2] / "assets" / "waiting" / "waiting.js"
+
+_memory = st.components.v2.component("loupe_waiting", js=SCRIPT.read_text(encoding="utf-8"))
+
+
+def line() -> None:
+    """Wait, and go in when it is one's turn."""
+    _line()
+
+
+@st.fragment(run_every=ASK_EVERY_S)
+def _line() -> None:
+    there, owner = runtime(), state.owner()
+    stand_in_line(owner)
+    sid = _remembered()
+    if sid is not None and there.take_back(sid, owner):
+        state.set_sid(sid)
+        st.rerun()
+    waiting = there.ask(owner)
+    if waiting is None:
+        st.rerun()
+    else:
+        _show(waiting)
+
+
+def _remembered() -> str | None:
+    said: Any = _memory(key=KEY, on_sid_change=lambda: None)
+    return said.sid if isinstance(said.sid, str) else None
+
+
+def _show(waiting: Waiting) -> None:
+    with st.container(key="waiting_line", horizontal_alignment="center"), st.container(width=WIDTH):
+        st.space("large")
+        st.subheader("The class is full", anchor=False)
+        st.text(words(waiting))
+        st.caption("Keep this page open: it lets you in by itself as soon as a place is free.")
+
+
+def words(waiting: Waiting) -> str:
+    """The place in line, as one says it."""
+    if waiting.place == 1:
+        return "You are next."
+    return f"You are number {waiting.place} in line."
+
+
+def _left(owner: str) -> None:
+    """Called by Streamlit on its event loop: must not wait."""
+    runtime().door.leave(owner)
+
+
+@st.cache_resource(scope="session", show_spinner=False, on_release=_left)
+def stand_in_line(owner: str) -> str:
+    """A closed tab leaves the line at once."""
+    return owner

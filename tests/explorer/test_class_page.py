@@ -1,0 +1,140 @@
+"""The host's page: right sums, nobody's text, and no way in without the key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import astuple, replace
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from explorer import runtime
+from explorer.class_now import BINS, class_now, percentile
+from explorer.engine_pool import EnginePool
+from explorer.hosting import Hosting
+from explorer.leases import Lease, Limits, Registry
+from explorer.pages import class_page
+from explorer.runtime import Runtime
+from tests.explorer.page_client import Page, prefilled
+from tests.explorer.test_app import App
+from tests.explorer.test_leases import Clock
+
+KEY = "correct-horse-battery"
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def classroom(pool: EnginePool, clock: Clock) -> Runtime:
+    hosting = Hosting(mode="hosted", max_sessions=30, host_key=KEY)
+    made = Runtime(pool, Registry(Limits(grace_s=60), clock), hosting)
+    made.meter.clock = clock
+    return made
+
+
+@pytest.mark.parametrize(
+    ("values", "percent", "expected"),
+    [([], 95, 0), ([7], 95, 7), (range(1, 101), 95, 95), (range(1, 21), 95, 19), ([3, 1, 2], 50, 2)],
+)
+def test_percentiles_as_on_paper(values, percent, expected):
+    assert percentile(list(values), percent) == expected
+
+
+def test_the_last_minute_and_the_last_five(classroom, clock):
+    record = prefilled(Page(classroom)).tab.workspace.active.records[0]
+    timing = record.timing
+    clock.now = 1000
+    for clock.now, batch, wait_ms in ((1000.0, 2, 10), (1295.0, 4, 20), (1296.0, 8, 40)):
+        classroom.meter.stepped(replace(record, batch_size=batch, timing=replace(timing, wait_ms=wait_ms)))
+    clock.now = 1299.0
+    now = class_now(classroom)
+    assert (now.batch_size, now.wait_p95_s, now.tokens_per_s) == (6, 0.04, pytest.approx(2 / 60))
+    assert len(now.batch_sizes) == BINS
+    assert (now.batch_sizes[0], now.batch_sizes[-1]) == (2, 6)
+    assert now.waits_s[-1] == pytest.approx(0.03)
+    assert set(now.batch_sizes[1:-1]) == {0}
+
+
+def test_who_is_there_in_one_line(classroom, clock):
+    gone, _ = prefilled(Page(classroom)), prefilled(Page(classroom))
+    classroom.tabs.release(Lease(gone.tab.sid, gone.owner))
+    classroom.reap()
+    clock.now = 60
+    classroom.reap()
+    line = class_page.headline(class_now(classroom), classroom.hosting.max_sessions)
+    assert line == "1 of 30 places taken · 0 in line · 1 asleep, rebuilt on touch · engine: well"
+
+
+def test_nothing_of_a_student_is_in_it(classroom):
+    page = prefilled(Page(classroom), "my secret")
+    assert "secret" not in repr(astuple(class_now(classroom)))
+    assert page.tab.sid not in repr(astuple(class_now(classroom)))
+
+
+def test_only_the_very_key_opens():
+    assert class_page.is_key(KEY, KEY)
+    for wrong in ("", KEY[:-1], KEY + " ", KEY.upper(), "ключ", "\ud83d"):
+        assert not class_page.is_key(wrong, KEY)
+    assert not class_page.is_key("", "")
+
+
+# --- as Streamlit runs it -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hosted(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    st.cache_resource.clear()
+    monkeypatch.setenv("LOUPE_MODEL", str(tiny_folder))
+    monkeypatch.setenv("LOUPE_MODE", "hosted")
+    monkeypatch.setattr(class_page, "WRONG_KEY_S", 0)
+    yield monkeypatch
+    runtime.runtime().pool.close()
+    st.cache_resource.clear()
+
+
+PAGE = """
+from explorer.pages import class_page
+class_page.page()
+"""
+
+
+def test_the_class_is_shown_for_the_key_alone(hosted):
+    hosted.setenv("LOUPE_HOST_KEY", KEY)
+    student = App()
+    student.say("prefill", prompt="my secret", mode="raw")
+    host = AppTest.from_string(PAGE, default_timeout=60).run()
+    assert [element.value for element in host.subheader] == ["For the host of this class"]
+    host.text_input[0].input("wrong-horse-battery")
+    host.button[0].click().run()
+    assert "not the key" in host.text[0].value
+    assert not host.metric
+    host.text_input[0].input(KEY)
+    host.button[0].click().run()
+    assert not host.exception
+    assert [element.label for element in host.metric][:2] == ["Tokens drawn", "Tokens per second"]
+    assert host.metric[0].value == "1"
+    assert "secret" not in str(host.main)
+    assert KEY not in str(host.main)
+
+
+def test_without_a_key_there_is_no_such_page(hosted):
+    host = AppTest.from_string(PAGE, default_timeout=60).run()
+    assert not host.text_input and not host.subheader and not host.metric
+
+
+def test_on_ones_own_machine_there_is_no_such_page(hosted):
+    hosted.setenv("LOUPE_HOST_KEY", KEY)
+    hosted.setenv("LOUPE_MODE", "own")
+    host = AppTest.from_string(PAGE, default_timeout=60).run()
+    assert not host.text_input and not host.subheader and not host.metric
+
+
+def test_there_is_a_class_page_only_with_a_key_and_a_class():
+    assert not Hosting(mode="hosted").has_class_page
+    assert not Hosting(host_key=KEY).has_class_page
+    assert Hosting(mode="hosted", host_key=KEY).has_class_page
