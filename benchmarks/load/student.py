@@ -77,8 +77,9 @@ class Student:
             self._seen.error(type(error).__name__, str(error))
 
     async def warm_up(self, steps: int) -> None:
-        """Open the page, which may load the model, and step a few times."""
+        """Open the page, which may load the model, read an essay, and step a few times."""
         await self._open({}, patience_s=LOADING_S)
+        await self._prefill(self._essay())
         await self._prefill(PROMPTS[0])
         for _ in range(steps):
             await asyncio.wait_for(self._step(time.perf_counter()), PATIENCE_S)
@@ -144,7 +145,7 @@ class Student:
         self._habit_due = due + HABIT_EVERY_S
         if self.habit == "pastes":
             await self._wait()
-            await self._prefill(" ".join(self._random.choices(WORDS, k=ESSAY_PHRASES)))
+            await self._prefill(self._essay())
         elif self.habit == "reloads":
             await self._reload()
         else:
@@ -200,6 +201,9 @@ class Student:
             return
         self._seen.first_s.append(answer.seconds)
         self._history.prefilled()
+
+    def _essay(self) -> str:
+        return " ".join(self._random.choices(WORDS, k=ESSAY_PHRASES))
 
     async def _drop(self, page: Page) -> None:
         """A page that is gone: nobody waits for its answers any more."""
