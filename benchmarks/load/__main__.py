@@ -27,7 +27,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     modes = {"both": (True, False), "on": (True,), "off": (False,)}[args.batching]
     print("  ".join(HEAD), flush=True)
     for clients, batching in itertools.product(args.clients, modes):
-        wanted = Wanted(clients, args.seconds, batching, args.seed, args.every, args.play_rate, args.model)
+        wanted = Wanted(
+            clients=clients,
+            seconds=args.seconds,
+            batching=batching,
+            seed=args.seed,
+            every_s=args.every,
+            play_rate=args.play_rate,
+            together=args.together,
+            model=args.model,
+        )
         seen, used = run(wanted)
         summaries.append(summarise(wanted, seen, used))
         details.append({"wanted": asdict(wanted), **asdict(summaries[-1]), "errors_seen": dict(seen.errors)})
@@ -48,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     words.add_argument("--seconds", type=_seconds, default=30.0, help="counted time of each run (default: %(default)s)")
     words.add_argument("--batching", choices=("both", "on", "off"), default="both")
     words.add_argument("--every", type=_seconds, default=3.0, help="mean time between presses (default: %(default)s s)")
+    words.add_argument("--together", action="store_true", help="everybody presses at the same moment")
     words.add_argument("--play-rate", type=_seconds, default=2.0, help="autoplay's steps per second")
     words.add_argument("--seed", type=int, default=0, help="of who presses when")
     words.add_argument("--model", default="", help="another model than the bundled one")

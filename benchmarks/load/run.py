@@ -31,6 +31,7 @@ class Wanted:
     seed: int
     every_s: float
     play_rate: float
+    together: bool = False
     model: str = ""
 
 
@@ -68,7 +69,15 @@ async def _class(app: RunningApp, wanted: Wanted) -> tuple[Seen, Used]:
     now = time.perf_counter()
     counts_from = now + wanted.clients * ARRIVE_S + WARM_UP_S
     seen = Seen()
-    plan = Plan(app.url, wanted.seed, wanted.every_s, wanted.play_rate, counts_from, counts_from + wanted.seconds)
+    plan = Plan(
+        url=app.url,
+        seed=wanted.seed,
+        every_s=wanted.every_s,
+        together=wanted.together,
+        play_rate=wanted.play_rate,
+        counts_from=counts_from,
+        until=counts_from + wanted.seconds,
+    )
     students = [Student(number, plan, seen) for number in range(wanted.clients)]
     attending = asyncio.gather(*(student.attend(now + i * ARRIVE_S) for i, student in enumerate(students)))
     await asyncio.sleep(max(0.0, counts_from - time.perf_counter()))
@@ -95,7 +104,7 @@ async def _class(app: RunningApp, wanted: Wanted) -> tuple[Seen, Used]:
 async def _one_visitor(app: RunningApp, wanted: Wanted) -> None:
     """The model is loaded, and what is allocated once only is allocated before anything is counted."""
     now = time.perf_counter()
-    plan = Plan(app.url, wanted.seed, 0.2, wanted.play_rate, now, now + 600)
+    plan = Plan(app.url, wanted.seed, 1.0, False, 1.0, counts_from=now, until=now)
     visitor = Student(0, plan, Seen())
     await visitor.warm_up(steps=8)
     await visitor.leave()

@@ -33,6 +33,7 @@ class Plan:
     """What everybody does.
 
     every_s     mean time between two presses
+    together    everybody presses on the same beat, every `every_s`, as when a teacher says "now"
     play_rate   steps per second that autoplay asks for, each after the last one
     counts_from, until   seconds of time.perf_counter: presses before are warming up, none come after
     """
@@ -40,6 +41,7 @@ class Plan:
     url: str
     seed: int
     every_s: float
+    together: bool
     play_rate: float
     counts_from: float
     until: float
@@ -94,7 +96,7 @@ class Student:
     # --- pressing -----------------------------------------------------------------------------------------
 
     async def _press(self) -> None:
-        due = time.perf_counter() + self._random.random() * self._plan.every_s
+        due = self._next(time.perf_counter())
         self._habit_due = due + self._random.random() * HABIT_EVERY_S
         while due < self._plan.until:
             await asyncio.sleep(max(0.0, due - time.perf_counter()))
@@ -103,7 +105,11 @@ class Student:
             if await self._begin_again_if_over() or busy:
                 due = time.perf_counter()  # whoever did something else presses after it
             self._step(due)
-            due += self._plan.every_s * self._random.uniform(0.5, 1.5)
+            due = self._next(due)
+
+    def _next(self, due: float) -> float:
+        every = self._plan.every_s
+        return (due // every + 1) * every if self._plan.together else due + every * self._random.uniform(0.5, 1.5)
 
     async def _play(self) -> None:
         while time.perf_counter() < self._plan.until:
@@ -235,4 +241,4 @@ class Student:
         self._seen.received_bytes += page.connection.bytes_received
         if page.session is not None and page.steps:
             sid = str(page.session["sid"])
-            self._seen.kv_bytes[sid] = int(page.steps[-1]["memory"]["kv_live_bytes"])
+            self._seen.kv_bytes[sid] = int(page.steps[-1]["memory"]["kv_reserved_bytes"])
