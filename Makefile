@@ -6,7 +6,7 @@ HOST ?= localhost
 PY := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run setup-test run test check fix bench
+.PHONY: help setup setup-run setup-test run test check fix bench load
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -37,3 +37,6 @@ fix: setup-test ## format, and repair what lint can repair
 
 bench: setup-test ## measure this machine against the budgets
 	@$(PY) -m benchmarks
+
+load: setup-test ## send classes of 1, 8, 32 and 100 students to a server here
+	@$(PY) -m benchmarks.load

@@ -8,26 +8,43 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PATIENCE_S = 120
 
 
+STREAMLIT = ("-m", "streamlit", "run", "app.py")
+
+
+@dataclass(frozen=True, slots=True)
+class RunningApp:
+    """A server that answers, and the process it is."""
+
+    url: str
+    pid: int
+
+
 @contextmanager
 def running_app() -> Iterator[str]:
     """`streamlit run app.py`; yields its address, ends it afterwards."""
+    with started(STREAMLIT, {"LOUPE_MODEL": ""}) as app:
+        yield app.url
+
+
+@contextmanager
+def started(arguments: Sequence[str], environment: Mapping[str, str]) -> Iterator[RunningApp]:
+    """Python with these arguments and Streamlit's own for a free loopback port; ends it afterwards."""
     port = _free_port()
-    command = [sys.executable, "-m", "streamlit", "run", "app.py"]
-    command += [f"--server.port={port}", "--server.address=127.0.0.1"]
-    environment = {**os.environ, "LOUPE_MODEL": ""}
+    command = [sys.executable, *arguments, f"--server.port={port}", "--server.address=127.0.0.1"]
     quiet = subprocess.DEVNULL
-    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=quiet, stderr=quiet) as app:
+    with subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment}, stdout=quiet, stderr=quiet) as app:
         try:
             _wait(f"http://127.0.0.1:{port}/_stcore/health", app)
-            yield f"http://127.0.0.1:{port}"
+            yield RunningApp(f"http://127.0.0.1:{port}", app.pid)
         finally:
             app.terminate()
 
