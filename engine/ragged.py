@@ -136,7 +136,7 @@ def _buckets(lengths: Sequence[int], *, copy_all: bool) -> Iterable[list[int]]:
 
 
 def by_products(query: Tensor, softcap: float | None, sink: Tensor | None) -> bool:
-    """Whether `attend_group` writes attention out. On a CPU two batched products outrun the fused kernel for one token."""
+    """Whether attention is written out. On a CPU two batched products outrun the fused kernel for one token."""
     return (query.dtype == torch.float32 and not query.is_cuda) or softcap is not None or sink is not None
 
 
