@@ -26,6 +26,7 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 from transformers.masking_utils import causal_mask_function
 
 from engine.kv_store import KVStore
+from engine.ragged import RaggedBatch
 
 # transformers matches this name by substring: it must not contain "sdpa", "flash", "flex", "paged" or "/".
 ATTENTION_NAME = "loupe_probe"
@@ -53,6 +54,11 @@ class LayerQuery:
         tensors = (self.query, self.mask)
         return sum(t.numel() * t.element_size() for t in tensors if t is not None)
 
+    def of_row(self, row: int, query: Tensor, length: int) -> LayerQuery:
+        """One session's part of a whole batch's, whose mask is (B, 1, 1, K)."""
+        mask = None if self.mask is None else self.mask[row, 0, 0, :length].clone()
+        return LayerQuery(query, self.scaling, self.softcap, self.sink, mask)
+
 
 @dataclass(slots=True)
 class ForwardPass:
@@ -70,6 +76,9 @@ class ForwardPass:
     weights       layer -> (B, H, M, K)
     called        layers that came through here
     direct        whether the keys that reach attention are the cached ones (False for MLA, which expands them)
+    ragged        the stores of a decode step of several sessions, where they can be read together
+    asked         layer -> the query of every row of `ragged`, (B, H, D)
+    shapes        the shapes of query, cached keys and cached values that were seen, lengths apart; with `observe`
     """
 
     stores: list[KVStore]
@@ -84,9 +93,25 @@ class ForwardPass:
     weights: dict[int, Tensor] = field(default_factory=dict)
     called: set[int] = field(default_factory=set)
     direct: bool = True
+    ragged: RaggedBatch | None = None
+    asked: dict[int, LayerQuery] = field(default_factory=dict)
+    shapes: set[tuple[int, ...]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.queries = [{} for _ in self.stores]
+
+    def hand_out(self) -> None:
+        """Give every session its part of `asked`: one copy for all layers, so that no session keeps the batch alive."""
+        if not self.asked:
+            return
+        whole = torch.stack([asked.query for asked in self.asked.values()], 1)  # (B, L, H, D)
+        for row, past in enumerate(self.past):
+            own = whole[row].clone().unbind(0)
+            self.queries[row] = {
+                layer: asked.of_row(row, query, past + self.num_new)
+                for (layer, asked), query in zip(self.asked.items(), own, strict=True)
+            }
+        self.asked.clear()
 
 
 class LayersDone(Exception):
@@ -169,7 +194,12 @@ def attend(
     layer = int(module.layer_idx)  # type: ignore[arg-type]
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     if forward_pass.observe:
-        _observe(forward_pass, layer, key)
+        _observe(forward_pass, layer, query, key)
+    if forward_pass.ragged is not None:
+        if forward_pass.keep_queries:
+            forward_pass.asked[layer] = LayerQuery(query[:, :, 0], scale, softcap, s_aux, attention_mask)
+        together = forward_pass.ragged.attend(layer, query, attention_mask, scale, softcap, s_aux, alone=_fused)
+        return together.transpose(1, 2), None
     outputs = []
     for row, (store, past) in enumerate(zip(forward_pass.stores, forward_pass.past, strict=True)):
         length = past + forward_pass.num_new
@@ -191,10 +221,11 @@ def attend(
     return joined.transpose(1, 2).contiguous(), None
 
 
-def _observe(forward_pass: ForwardPass, layer: int, key: Tensor) -> None:
+def _observe(forward_pass: ForwardPass, layer: int, query: Tensor, key: Tensor) -> None:
     store = forward_pass.stores[0]
-    cached, _ = store.view(layer, forward_pass.past[0] + forward_pass.num_new)
+    cached, values = store.view(layer, forward_pass.past[0] + forward_pass.num_new)
     forward_pass.called.add(layer)
+    forward_pass.shapes.add((*query.shape, *cached.shape, *values.shape))
     forward_pass.direct = forward_pass.direct and key.data_ptr() == cached.data_ptr()
 
 

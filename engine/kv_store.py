@@ -1,11 +1,13 @@
 """The KV cache of one sequence: what every layer remembers, and what it costs.
 
 After a step the cache holds every token except the one just drawn, so `length` is one less than the
-number of tokens on screen. One contiguous buffer per layer grows by doubling and is appended to in
-place; any earlier length is a view of the same storage, so looking back copies nothing.
+number of tokens on screen. The buffers grow by doubling and are appended to in place; any earlier length is
+a view of the same storage, so looking back copies nothing. Where all layers are alike they share one
+allocation, a block, so that a batch gets at all layers of a session at once (ragged.py).
 
 Sliding-window layers keep every key too: the mask applies the window, and a rewind can always be done.
-Letters in shapes: G key-value heads, C capacity in tokens, N tokens, D head width (keys and values may differ).
+Letters in shapes: L layers, G key-value heads, C capacity in tokens, N tokens, D head width (keys and values may
+differ, but not in a block).
 """
 
 from __future__ import annotations
@@ -17,11 +19,16 @@ FIRST_CAPACITY = 64  # tokens; a short prompt and a short answer never reallocat
 
 
 class KVStore:
-    """Growable keys and values of one sequence, all layers."""
+    """Growable keys and values of one sequence, all layers.
 
-    def __init__(self, num_layers: int) -> None:
+    alike: every layer's keys and values have the same shape, so that they can share a block.
+    """
+
+    def __init__(self, num_layers: int, *, alike: bool = True) -> None:
         self.num_layers = num_layers
+        self.alike = alike
         self.length = 0  # tokens that every layer holds; moves only when a forward is complete
+        self._block: Tensor | None = None  # (L, 2, G, C, D); keys are 0, values 1
         self._keys: list[Tensor | None] = [None] * num_layers
         self._values: list[Tensor | None] = [None] * num_layers
 
@@ -32,8 +39,28 @@ class KVStore:
         that fails half-way leaves the cache as it was.
         """
         end = self.length + keys.shape[1]
+        if self.alike:
+            self._make_room(end, keys)
         self._keys[layer] = _written(self._keys[layer], self.length, end, keys)
         self._values[layer] = _written(self._values[layer], self.length, end, values)
+
+    def block(self, room: int) -> Tensor:
+        """All layers' keys and values (L, 2, G, C, D), with room for `room` tokens. Only of a store that holds some."""
+        assert self._block is not None, "a block exists where layers are alike and tokens were appended"
+        self._make_room(room, self._block)
+        return self._block
+
+    def _make_room(self, end: int, like: Tensor) -> None:
+        """Let the block hold `end` tokens; `like` (..., G, any, D) tells the shape and the kind of a token."""
+        old = self._block
+        if old is not None and old.shape[3] >= end:
+            return
+        capacity = _capacity(end, None if old is None else old.shape[3])
+        block = like.new_empty(self.num_layers, 2, like.shape[-3], capacity, like.shape[-1])
+        if old is not None:
+            block[:, :, :, : self.length] = old[:, :, :, : self.length]
+        self._block = block
+        self._keys, self._values = list(block[:, 0].unbind(0)), list(block[:, 1].unbind(0))
 
     def advance(self, num_tokens: int) -> None:
         """Make the tokens appended by a whole forward part of the cache."""
@@ -54,7 +81,7 @@ class KVStore:
     def fork(self, length: int) -> KVStore:
         """An independent copy of the first `length` tokens."""
         assert length <= self.length, f"cannot fork {length} tokens of {self.length}"
-        branch = KVStore(self.num_layers)
+        branch = KVStore(self.num_layers, alike=self.alike)
         for layer in range(self.num_layers):
             if self._keys[layer] is not None:
                 keys, values = self.view(layer, length)
@@ -65,6 +92,7 @@ class KVStore:
     def clear(self) -> None:
         """Drop the tensors."""
         self.length = 0
+        self._block = None
         self._keys = [None] * self.num_layers
         self._values = [None] * self.num_layers
 
@@ -96,10 +124,14 @@ class KVStore:
 def _written(buffer: Tensor | None, start: int, end: int, new: Tensor) -> Tensor:
     """`buffer` (G, C, D) with `new` (G, M, D) at start:end; reallocated, doubling, when it is too short."""
     if buffer is None or buffer.shape[1] < end:
-        capacity = max(end, FIRST_CAPACITY if buffer is None else 2 * buffer.shape[1])
+        capacity = _capacity(end, None if buffer is None else buffer.shape[1])
         grown = new.new_empty(new.shape[0], capacity, new.shape[2])
         if buffer is not None:
             grown[:, :start] = buffer[:, :start]
         buffer = grown
     buffer[:, start:end] = new
     return buffer
+
+
+def _capacity(end: int, old: int | None) -> int:
+    return max(end, FIRST_CAPACITY if old is None else 2 * old)

@@ -20,6 +20,7 @@ from engine.errors import UnsupportedModel
 from engine.kv_store import KVStore
 from engine.measure import now_ms, synchronise
 from engine.model_cache import StoreCache
+from engine.ragged import RaggedBatch
 
 LogitRows = Literal["none", "last", "all"]
 
@@ -69,11 +70,13 @@ class ModelRunner:
         self.keep_queries = keep_queries
         self.num_layers = int(model.config.get_text_config().num_hidden_layers)
         attention.install(model)
-        self.keys_are_cached = self._warm_up()
+        observed = self._warm_up()
+        self.keys_are_cached = observed.direct
+        self.layers_are_alike = _alike(observed)
 
     def new_store(self) -> KVStore:
         """An empty cache for one session."""
-        return KVStore(self.num_layers)
+        return KVStore(self.num_layers, alike=self.layers_are_alike)
 
     def forward(self, batch: Sequence[Feed], *, logit_rows: LogitRows = "last") -> ForwardResult:
         """Run every session of `batch` in one forward; each must feed the same number of tokens.
@@ -88,7 +91,10 @@ class ModelRunner:
         )
         synchronise(self.device)
         started = now_ms()
+        if self._can_share(forward_pass):
+            forward_pass.ragged = RaggedBatch(stores)
         logits = self._call(forward_pass, [feed.token_ids for feed in batch], logit_rows)
+        forward_pass.hand_out()
         synchronise(self.device)
         elapsed = now_ms() - started
         for store in stores:
@@ -120,6 +126,11 @@ class ModelRunner:
         weights = {layer: w[0].cpu() for layer, w in forward_pass.weights.items()}
         return Replay(logits[0].float().cpu(), weights)
 
+    def _can_share(self, forward_pass: ForwardPass) -> bool:
+        """Whether this is a decode step whose sessions can be read side by side."""
+        several = len(forward_pass.stores) > 1 and forward_pass.num_new == 1
+        return several and self.keys_are_cached and self.layers_are_alike and min(forward_pass.past) > 0
+
     def _call(self, forward_pass: ForwardPass, token_ids: Sequence[Sequence[int]], logit_rows: LogitRows) -> Tensor:
         """Logits (B, R, V) on the model's device."""
         input_ids = torch.tensor(token_ids, device=self.device)  # (B, M)
@@ -137,12 +148,10 @@ class ModelRunner:
         logits: Tensor = output.logits
         return logits[:, :0] if logit_rows == "none" else logits
 
-    def _warm_up(self) -> bool:
-        """Run one token and see that every layer comes through our attention.
-
-        Returns whether the keys it gets are the cached ones: False for a model that expands what it caches (MLA).
-        """
-        forward_pass = ForwardPass([self.new_store()], [0], 1, keep_queries=False, observe=True)
+    def _warm_up(self) -> ForwardPass:
+        """Run one token and see that every layer comes through our attention. Returns what was observed."""
+        store = KVStore(self.num_layers, alike=False)
+        forward_pass = ForwardPass([store], [0], 1, keep_queries=False, observe=True)
         name = type(self.model).__name__
         try:
             self._call(forward_pass, [(0,)], "last")
@@ -156,4 +165,12 @@ class ModelRunner:
                 f"{name} computes attention in its own way in {len(missing)} of {self.num_layers} layers, "
                 "so it cannot be looked at. Choose a model whose architecture uses transformers' attention interface."
             )
-        return forward_pass.direct
+        return forward_pass
+
+
+def _alike(observed: ForwardPass) -> bool:
+    """Whether all layers have the same shapes, and keys those of values."""
+    if len(observed.shapes) != 1:
+        return False
+    shape = next(iter(observed.shapes))  # query (1, H, 1, D), keys (G, 1, D), values (G, 1, D)
+    return shape[4:7] == shape[7:]

@@ -90,3 +90,24 @@ def test_norms_are_those_of_the_live_keys_and_values():
     assert norms.shape == (2, 2, 1, 2)
     assert norms[0, 0, 0].tolist() == [8.0, 10.0]  # four fours, four fives
     assert norms[1, 1, 0].tolist() == [8.0, 10.0]
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_layers_in_one_block_and_layers_apart_hold_and_cost_the_same(alike):
+    store = KVStore(2, alike=alike)
+    append(store, FIRST_CAPACITY - 1, first=0.0)
+    append(store, 3, first=70.0)
+    branch = store.fork(5)
+    store.clear()
+    assert tokens(branch) == [0, 1, 2, 3, 4]
+    assert branch.live_bytes == 2 * 2 * 5 * 4 * 4  # k and v, 2 layers, 5 tokens, width 4, 4 bytes
+    assert branch.reserved_bytes == 2 * 2 * FIRST_CAPACITY * 4 * 4
+    assert store.reserved_bytes == 0
+
+
+def test_a_block_with_room_for_one_token_more_keeps_those_held():
+    store = filled(FIRST_CAPACITY)
+    block = store.block(FIRST_CAPACITY + 1)  # (L, 2, G, C, D)
+    assert block.shape == (2, 2, 1, 2 * FIRST_CAPACITY, 4)
+    assert block[1, 1, 0, :FIRST_CAPACITY, 0].tolist() == [-t for t in range(FIRST_CAPACITY)]
+    assert tokens(store) == list(range(FIRST_CAPACITY))

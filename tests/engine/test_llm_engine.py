@@ -91,7 +91,8 @@ def test_a_fault_in_one_sessions_forward_reaches_that_session_alone(engine):
     broken, sound = prefilled(engine, 2)
     before = sound.recipe
     release = hold(engine)
-    broken._state.store._keys[1] = torch.zeros(1)  # a corrupted cache
+    store = broken._state.store
+    store._block = store._keys[1] = torch.zeros(1)  # a corrupted cache
     failed, went = broken.step(), sound.step()
     release.set()
     with pytest.raises(LoupeError, match="failed inside the model"):
