@@ -173,7 +173,7 @@ def test_work_under_way_is_never_shed(pool, clock):
     server = Runtime(pool, Registry(LIMITS, clock), Hosting(mode="hosted", kv_bytes=1))
     page = prefilled(Page(server))
     with engine_held(page):
-        n = page.queue("step")
+        n = page.queue("prefill", prompt="x" * 40, mode="raw")
         page.say()
         server.reap()
     while page.open:
