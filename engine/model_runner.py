@@ -100,7 +100,9 @@ class ModelRunner:
         for store in stores:
             store.advance(num_new)
         host = logits.float().cpu()  # (B, R, V)
-        rows = tuple(RowResult(host[i], forward_pass.queries[i]) for i in range(len(batch)))
+        # Cloned, so that what one session keeps of a step does not keep the whole batch's logits alive.
+        own = [row.clone() for row in host] if len(batch) > 1 else list(host)
+        rows = tuple(RowResult(row, queries) for row, queries in zip(own, forward_pass.queries, strict=True))
         return ForwardResult(rows, elapsed)
 
     def replay(
