@@ -179,3 +179,10 @@ def test_a_budget_of_0_keeps_nothing(plain, monkeypatch):
     records = [opened(plain, PROMPT, steps=0)[0] for _ in range(2)]
     assert [r.reused_tokens for r in records] == [0, 0]
     assert fed == [16, 16, 8] * 2
+
+
+def test_a_prompt_of_whole_chunks_inside_a_kept_one_still_feeds_its_last_chunk(engine, monkeypatch):
+    opened(engine, PROMPT, steps=0)
+    fed = forwards(engine, monkeypatch)
+    assert opened(engine, PROMPT[:32], steps=0)[0].reused_tokens == 16
+    assert fed == [16]
