@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.load.report import HEAD, Summary, columns, line, rows, summarise
 from benchmarks.load.run import Wanted, run
 from benchmarks.machine import describe, short_name
-from benchmarks.results import table, write
+from benchmarks.results import Row, table, write
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 MOST_CLIENTS, LONGEST_S = 200, 600.0
@@ -24,6 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     machine = describe()
     summaries: list[Summary] = []
     details: list[dict[str, object]] = []
+    found: list[Row] = []
+    path = RESULTS / f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}-{short_name()}-load.json"
     modes = {"both": (True, False), "on": (True,), "off": (False,)}[args.batching]
     print("  ".join(HEAD), flush=True)
     for clients, batching in itertools.product(args.clients, modes):
@@ -41,12 +43,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         summaries.append(summarise(wanted, seen, used))
         details.append({"wanted": asdict(wanted), **asdict(summaries[-1]), "errors_seen": dict(seen.errors)})
         print("  ".join(line(summaries[-1])), *(f"\n    {n} x {e}" for e, n in seen.errors.items()), flush=True)
-    found = [row for summary in summaries for row in rows(summary)]
+        found = [row for summary in summaries for row in rows(summary)]
+        write(path, machine | {"runs": details}, found)  # after each run: a long evening may end early
     print(f"\n{columns([HEAD, *map(line, summaries)])}\n\n{table(found)}\n")
-    path = RESULTS / f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}-{short_name()}-load.json"
-    write(path, machine | {"runs": details}, found)
     print(f"written to {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}")
-    return 1 if any(s.errors or s.lost or s.doubled for s in summaries) else 0
+    return 1 if any(s.errors or s.lost or s.doubled or s.unanswered for s in summaries) else 0
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -51,6 +51,7 @@ class Summary:
     pressed: int
     lost: int
     doubled: int
+    unanswered: int
     refused: int
     errors: int
     reloads: int
@@ -88,6 +89,7 @@ def summarise(wanted: Wanted, seen: Seen, used: Used) -> Summary:
         pressed=seen.pressed,
         lost=seen.lost,
         doubled=seen.doubled,
+        unanswered=seen.unanswered,
         refused=seen.refused,
         errors=seen.errors.total(),
         reloads=seen.reloads,
@@ -118,7 +120,7 @@ def rows(summary: Summary) -> list[Row]:
     name = f"{summary.clients} students, {'batching' if summary.batching else 'one session per forward'}"
     target = TARGETS_S.get(summary.clients) if summary.batching else None
     parts = {key: float(value) for key, value in asdict(summary).items() if isinstance(value, int | float)}
-    faults = summary.errors + summary.lost + summary.doubled
+    faults = summary.errors + summary.lost + summary.doubled + summary.unanswered
     found = [
         Row(
             f"{name}: click to token, 95th percentile",
@@ -129,7 +131,7 @@ def rows(summary: Summary) -> list[Row]:
             summary.p50_ms / 1e3,
             parts,
         ),
-        Row(f"{name}: errors, lost and doubled steps", faults, "", "at most", 0.0),
+        Row(f"{name}: errors, lost, doubled and unanswered presses", faults, "", "at most", 0.0),
     ]
     if summary.batching and summary.clients >= 8:  # with fewer the growth is noise
         found.append(Row(f"{name}: a session beside its KV", summary.beside_kv_mb, "MB", "at most", BESIDE_KV_MB))
@@ -138,7 +140,8 @@ def rows(summary: Summary) -> list[Row]:
 
 HEAD = (
     "students", "batching", "clicks", "p50 ms", "p95 ms", "p99 ms", "tokens/s", "batch", "largest", "lost", "doubled",
-    "errors", "MB/session", "= wait +", "forward +", "sample +", "record +", "around", "CPU ms/step", "load",
+    "unanswered", "errors", "MB/session", "= wait +", "forward +", "sample +", "record +", "around",
+    "CPU ms/step", "load",
 )  # fmt: skip
 
 
@@ -148,7 +151,7 @@ def line(s: Summary) -> tuple[str, ...]:
     parts = (s.wait_ms, s.forward_ms, s.sample_ms, s.record_ms, s.around_ms, s.server_ms_per_step)
     return (
         str(s.clients), "on" if s.batching else "off", str(s.clicks), *(f"{value:.1f}" for value in numbers),
-        str(s.batch_largest), str(s.lost), str(s.doubled), str(s.errors), f"{s.session_mb:.1f}",
+        str(s.batch_largest), str(s.lost), str(s.doubled), str(s.unanswered), str(s.errors), f"{s.session_mb:.1f}",
         *(f"{value:.1f}" for value in parts), f"{s.load_average[0]:.1f}-{s.load_average[1]:.1f}",
     )  # fmt: skip
 

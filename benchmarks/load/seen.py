@@ -36,8 +36,9 @@ class Seen:
 
     opened_s   from connecting to the greeting's answer, one number per page
     first_s    from pressing Prefill to the first token
-    lost       steps whose press was acknowledged or outwaited and that are in no history
+    lost       steps whose press was answered and that are in no history
     doubled    steps in a history beyond what was pressed
+    unanswered   presses without an answer long after the end: too slow, or lost
     refused    presses that came after the run had ended
     """
 
@@ -47,6 +48,7 @@ class Seen:
     pressed: int = 0
     lost: int = 0
     doubled: int = 0
+    unanswered: int = 0
     refused: int = 0
     reloads: int = 0
     vanished: int = 0

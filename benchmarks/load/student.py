@@ -227,8 +227,7 @@ class Student:
         await self._wait()
         self._complain()
         if self._pressing:
-            self._seen.lost += len(self._pressing)
-            self._seen.error("Unanswered", f"a press had no answer within {PATIENCE_S:.0f} s")
+            self._seen.unanswered += len(self._pressing)
         else:
             self._history.settled(self.page)
 
