@@ -52,6 +52,8 @@ def step_json(record: StepRecord, planes: Planes, attention: NDArray[np.float32]
         "kv_bytes": record.kv_bytes,
         "logit_rows": record.logit_rows,
         "batch_size": record.batch_size,
+        "reused_tokens": record.reused_tokens,
+        "rebuilt_tokens": record.rebuilt_tokens,
         "text": record.text,
         "held": record.held,
         "pending": record.pending.hex(),

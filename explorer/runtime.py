@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import streamlit as st
 
@@ -143,12 +143,17 @@ class Runtime:
                 over -= held
 
 
+def _engine_config(hosting: Hosting) -> EngineConfig:
+    """A class shares prompts; one person at home wants to see what a prefill costs every time."""
+    config = EngineConfig() if hosting.is_hosted else EngineConfig(prefix_bytes=0)
+    return replace(config, model=hosting.model) if hosting.model else config
+
+
 @st.cache_resource(show_spinner=False)
 def runtime() -> Runtime:
     """The one runtime of this process."""
     hosting = from_environment(os.environ)
-    config = EngineConfig(model=hosting.model) if hosting.model else EngineConfig()
-    made = Runtime(EnginePool(config), Registry(Limits(grace_s=hosting.grace_s)), hosting)
+    made = Runtime(EnginePool(_engine_config(hosting)), Registry(Limits(grace_s=hosting.grace_s)), hosting)
     start_reaper(made.reap, REAP_EVERY_S)
     if hosting.metrics_port:
         serve(made, hosting.metrics_port)

@@ -41,14 +41,22 @@ function drawnPiece(store, step) {
   return token?.id === step.draw.token_id ? token : store.pieces.get(step.draw.token_id);
 }
 
+/** How a prompt came into the cache: read, or taken over from somebody who had opened the same. */
+function readHow(step) {
+  if (step.reused_tokens >= step.input_ids.length) return 'prefilled before, shared';
+  return step.reused_tokens ? `${formatCount(step.reused_tokens)} of them shared` : 'in one forward';
+}
+
+const rebuiltFrom = (step) => `rebuilt by prefilling ${formatPlural(step.rebuilt_tokens, 'token')}`;
+
 const DESCRIBE = {
   in(step, { tokens, pieces }) {
     const many = step.input_ids.length > 1;
     const where = `at ${many ? '' : 'position '}${positionRange(step.positions)}`;
-    if (many) return { main: formatPlural(step.input_ids.length, 'token'), rest: `${where}, in one forward` };
+    if (many) return { main: formatPlural(step.input_ids.length, 'token'), rest: `${where}, ${readHow(step)}` };
     return {
       piece: tokens[step.positions[0]] ?? pieces.get(step.input_ids[0]),
-      rest: `id ${step.input_ids[0]} ${where}`,
+      rest: `id ${step.input_ids[0]} ${where}${step.rebuilt_tokens ? `, cache ${rebuiltFrom(step)}` : ''}`,
     };
   },
   forward(step, { model }) {
@@ -66,8 +74,8 @@ const DESCRIBE = {
   logits(step, { model }) {
     const rows = step.logit_rows;
     return {
-      main: `${formatCount(rows)} × ${formatCount(model.vocab_size)}`,
-      rest: `${formatPlural(rows, 'row')}, 1 used`,
+      main: `${formatCount(Math.max(1, rows))} × ${formatCount(model.vocab_size)}`,
+      rest: rows ? `${formatPlural(rows, 'row')}, 1 used` : 'kept from the shared prefill',
       title: 'Only the last row is used: it scores what follows the last token fed.',
     };
   },

@@ -91,6 +91,11 @@ def test_every_scalar_of_a_record_arrives():
     assert (step["log_sum_exp"], step["tail"]) == (0.5, {"low": -400.0, "high": -256.0})
 
 
+def test_a_step_says_how_many_tokens_were_shared_and_how_many_rebuilt():
+    step, _ = sent(replace(record(), reused_tokens=3, rebuilt_tokens=41))
+    assert (step["reused_tokens"], step["rebuilt_tokens"]) == (3, 41)
+
+
 def test_every_array_of_a_record_arrives():
     made = record()
     step, body = sent(made)

@@ -9,9 +9,10 @@ from engine.config import EngineConfig
 from engine.errors import LoupeError
 from explorer import recipe_json
 from explorer.engine_pool import EnginePool
+from explorer.hosting import Hosting
 from explorer.leases import Lease, Registry
 from explorer.recipe_json import to_json
-from explorer.runtime import Runtime
+from explorer.runtime import Runtime, _engine_config
 from tests.explorer.page_client import Page, engine_held
 
 # --- reload, duplicate, restart -------------------------------------------------------------------------------
@@ -151,3 +152,9 @@ def test_the_recipe_of_a_copy_is_the_servers_not_the_browsers(run):
     assert page.drawn == run.drawn
     saved = run.tab.workspace.saved()
     assert saved is not None and recipe_json.from_json(to_json(saved)) == saved
+
+
+def test_a_class_shares_prompts_and_one_person_sees_every_prefill_at_its_price():
+    assert _engine_config(Hosting()).prefix_bytes == 0
+    assert _engine_config(Hosting(mode="hosted", model="named")) == EngineConfig(model="named")
+    assert EngineConfig().prefix_bytes > 0
