@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from benchmarks.load.run import Used, Wanted
 from benchmarks.load.seen import Seen, percentile
 from benchmarks.load.server import load_server
 from tests.engine.architectures import tiny_llama_folder
+from tests.fresh_loop import run_async
 
 ENDLESS = {"use_end_ids": False}
 
@@ -69,9 +69,7 @@ async def a_visit(url: str) -> list[list[int]]:
 
 def test_a_client_steps_through_the_websocket_and_survives_a_lost_network_and_a_reload(folder):
     with load_server(str(folder), max_batch=1) as app:
-        with ThreadPoolExecutor(1) as pool:  # a thread has no event loop yet; the browser tests' one runs in this
-            seen = pool.submit(lambda: asyncio.run(a_visit(app.url))).result()
-        assert seen == [list(range(6)), list(range(7)), list(range(7))]
+        assert run_async(a_visit(app.url)) == [list(range(6)), list(range(7)), list(range(7))]
 
 
 def answer(index: int) -> Answer:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import urllib.request
 from dataclasses import replace
@@ -23,6 +22,7 @@ from explorer.metrics import registry_of, serve
 from explorer.runtime import Runtime
 from tests.explorer.page_client import Page, engine_held, prefilled
 from tests.explorer.test_leases import Clock
+from tests.fresh_loop import run_async
 
 
 def numbers(server: Runtime) -> dict[str, float]:
@@ -203,7 +203,7 @@ def answer_to(path: str, report: Report, **scope) -> tuple[int, bytes]:
         return {"type": "http.request"}
 
     route = HealthRoute(_streamlit, lambda: report)
-    asyncio.run(route({"type": "http", "method": "GET", "path": path, **scope}, receive, send))
+    run_async(route({"type": "http", "method": "GET", "path": path, **scope}, receive, send))
     return said[0]["status"], b"".join(message.get("body", b"") for message in said)
 
 
