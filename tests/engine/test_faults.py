@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 
 import pytest
@@ -13,6 +12,7 @@ from engine.errors import EngineStopped, LoupeError
 from engine.llm_engine import LLMEngine
 from engine.session import DecodeSession
 from tests.engine.architectures import tiny_engine
+from tests.engine.holding import hold
 
 PROMPT = (40, 50, 60, 70)
 WARM = SamplingParams(temperature=0.9, top_k=40)
@@ -30,19 +30,6 @@ def opened(engine: LLMEngine, count: int) -> list[DecodeSession]:
     for session in sessions:
         session.prefill(PROMPT).result()
     return sessions
-
-
-def hold(engine: LLMEngine) -> threading.Event:
-    entered, release = threading.Event(), threading.Event()
-
-    def work():
-        entered.set()
-        release.wait(30)
-        yield from ()
-
-    engine.submit("hold", work)
-    assert entered.wait(30)
-    return release
 
 
 def failing_for(session: DecodeSession, call, error: Exception):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from concurrent.futures import Future
 
 import numpy as np
@@ -13,6 +12,7 @@ from engine.config import SamplingParams, StopRules
 from engine.errors import LoupeError, SessionFinished
 from engine.llm_engine import LLMEngine
 from tests.engine.architectures import tiny_engine
+from tests.engine.holding import hold
 
 WARM = SamplingParams(temperature=1.0, top_k=50)
 
@@ -22,20 +22,6 @@ def engine():
     made = tiny_engine()
     yield made
     made.close()
-
-
-def hold(engine: LLMEngine) -> threading.Event:
-    """Keep the engine busy until the event is set, so that what is asked meanwhile arrives together."""
-    entered, release = threading.Event(), threading.Event()
-
-    def work():
-        entered.set()
-        release.wait(30)
-        yield from ()
-
-    engine.submit("hold", work)
-    assert entered.wait(30)
-    return release
 
 
 def prefilled(engine: LLMEngine, count: int, **settings):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from concurrent.futures import Future
 
 import numpy as np
@@ -17,6 +16,7 @@ from engine.llm_engine import LLMEngine
 from engine.prefix_cache import PrefixCache
 from engine.records import StepRecord
 from tests.engine.architectures import tiny_engine
+from tests.engine.holding import hold
 
 WARM = SamplingParams(temperature=0.9, top_k=40)
 PROMPT = tuple(range(10, 50))
@@ -29,19 +29,6 @@ def store(length: int) -> KVStore:
     made.append(0, torch.ones(1, length, 1), torch.ones(1, length, 1))
     made.advance(length)
     return made
-
-
-def hold(engine: LLMEngine) -> threading.Event:
-    entered, release = threading.Event(), threading.Event()
-
-    def work():
-        entered.set()
-        release.wait(30)
-        yield from ()
-
-    engine.submit("hold", work)
-    assert entered.wait(30)
-    return release
 
 
 def forwards(engine: LLMEngine, monkeypatch: pytest.MonkeyPatch) -> list[int]:

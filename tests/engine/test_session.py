@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 import torch
@@ -22,6 +20,7 @@ from engine.errors import (
 from engine.llm_engine import LLMEngine
 from engine.session import DecodeSession
 from tests.engine.architectures import tiny_engine
+from tests.engine.holding import hold
 
 PROMPT = (40, 50, 60, 70)
 WARM = SamplingParams(temperature=0.9, top_k=40, top_p=0.95, repetition_penalty=1.1)
@@ -369,15 +368,7 @@ def test_a_cancelled_prefill_leaves_the_session_as_it_was():
 
 
 def test_a_prefill_cancelled_while_it_waits_is_never_run(engine, session):
-    before, entered, release = session.recipe, threading.Event(), threading.Event()
-
-    def hold():
-        entered.set()
-        release.wait(30)
-        yield from ()
-
-    engine.submit("hold", hold)
-    assert entered.wait(30)
+    before, release = session.recipe, hold(engine)
     waiting = session.prefill((80, 81, 82))
     session.cancel()
     release.set()
