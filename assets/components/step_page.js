@@ -1,7 +1,7 @@
 /**
- * The Step page. Streamlit calls the default export again at every change; the page is built once per element.
+ * The Step page. `stepPage` is called again with every frame; the page is built once per element.
  *
- * Order of files when bundled: any, as long as this one is last; top-level names are unique over all files.
+ * Top-level names are unique over all files: they are bundled into one module (code.js comes last).
  * State for tests, on .loupe: data-step (looked at), data-steps (recorded), data-ack, data-epoch, data-busy,
  * data-follow, data-theme, data-drawn (frames drawn). All are set after the panels are drawn.
  */
@@ -196,7 +196,7 @@ class StepPage {
 
 const stepPages = new WeakMap();
 
-export default function stepPage({ data, parentElement, setStateValue }) {
+export function stepPage({ data, parentElement, setStateValue }) {
   let page = stepPages.get(parentElement);
   if (!page) {
     page = new StepPage(parentElement, theStore(), setStateValue);

@@ -1,4 +1,4 @@
-"""A browser tab's websocket to Streamlit: protobuf messages, and the one component the page is made of.
+"""A browser tab's websocket to Streamlit: protobuf messages, and the component that gets the frames.
 
 A tab says `rerun_script` with the state of every widget; the server answers with deltas, one of which carries our
 frame. Streamlit answers in several small packets and waits for each to be confirmed; browsers confirm at once, so
@@ -16,6 +16,8 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
+
+from explorer.components.step_page import NAME
 
 OPEN_TIMEOUT_S = 30.0
 NO_TOKEN = "none"  # stands where a browser sends its XSRF token, which only signed-in users need
@@ -93,8 +95,8 @@ class Connection:
         name = element.WhichOneof("type")
         if name == "exception":
             raise PageFailed(f"{element.exception.type}: {element.exception.message}")
-        if name != "bidi_component":
-            return None
+        if name != "bidi_component" or element.bidi_component.component_name != NAME:
+            return None  # the page's code is an element of its own
         self._component, self._fragment = element.bidi_component.id, message.delta.fragment_id
         return bytes(element.bidi_component.bytes)
 

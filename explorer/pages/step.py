@@ -25,7 +25,9 @@ log = logging.getLogger(__name__)
 def page() -> None:
     """Load the model if need be, then show the component."""
     if _tab() is not None:
-        _component()
+        with st.container(gap=None):  # the code takes no room
+            step_page.deliver_code()
+            _component()
 
 
 @st.fragment

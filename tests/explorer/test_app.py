@@ -43,8 +43,8 @@ class App:
         self.mount = f"mount{id(self)}"
 
     def component(self) -> Any:
-        (found,) = self.test.get("bidi_component")
-        return found.proto
+        (found,) = [e.proto for e in self.test.get("bidi_component") if e.proto.component_name == step_page.NAME]
+        return found
 
     def frame(self) -> dict[str, Any]:
         header: dict[str, Any] = hydrated(*unpack(self.component().bytes))
@@ -164,12 +164,24 @@ def test_no_two_frames_are_the_same_bytes():
     assert app.component().bytes != before
 
 
+def test_scripts_and_styles_are_an_element_of_their_own_and_come_with_no_frame():
+    app = App()
+    frame = app.component()
+    assert len(frame.SerializeToString()) - len(frame.bytes) < 4_000
+    (code,) = [e.proto for e in app.test.get("bidi_component") if e.proto.component_name != step_page.NAME]
+    assert len(code.js_content) > 100_000
+    before = code.SerializeToString()
+    app.say("prefill", prompt="abc", mode="raw")
+    (after,) = [e.proto for e in app.test.get("bidi_component") if e.proto.component_name != step_page.NAME]
+    assert after.SerializeToString() == before  # Streamlit sends what did not change as a reference
+
+
 def test_the_tab_keeps_only_names_in_streamlits_session():
     app = App()
     app.say("prefill", prompt="abc", mode="raw")
     state = app.test.session_state
     kept = {key: state[key] for key in ("loupe_owner", "loupe_sid")}
-    assert set(state._state.filtered_state) - {step_page.KEY} == set(kept)
+    assert set(state._state.filtered_state) - {step_page.KEY, step_page.CODE_KEY} == set(kept)
     assert all(isinstance(value, str) and len(value) > 16 for value in kept.values())
 
 

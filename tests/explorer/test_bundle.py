@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from explorer.components.bundle import BundleError, bundle_css, bundle_js, declared_names, read_sources
-from explorer.components.step_page import ASSETS, ENTRY
+from explorer.components.bundle import BundleError, bundle_css, bundle_js, declared_names
+from explorer.components.step_page import code_script, page_script, version_line
 
 LEAF = "/** leaf */\nexport const WIDTH = 3;\nconst { a, b: c } = { a: 1, b: 2 };\nexport async function load() {}\n"
 MIDDLE = "import {\n  WIDTH,\n} from './leaf.js';\nexport class Box {}\nexport function area() { return WIDTH; }\n"
@@ -95,11 +95,20 @@ def test_styles_are_joined_by_name():
     ).index(".b{}")
 
 
-def test_our_own_files_make_one_module_that_parses(tmp_path):
+@pytest.mark.parametrize("script", [code_script(), page_script(code_script())], ids=["code", "page"])
+def test_our_own_files_make_modules_that_parse(script, tmp_path):
     module = tmp_path / "page.mjs"
-    module.write_text(bundle_js(read_sources(ASSETS, ".js"), ENTRY), encoding="utf-8")
+    module.write_text(script, encoding="utf-8")
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not installed: the browser tests load the module")
     checked = subprocess.run([node, "--check", str(module)], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stderr
+
+
+def test_the_page_waits_for_the_very_code_that_is_delivered():
+    code = code_script()
+    assert page_script(code).splitlines()[0] == code.splitlines()[0]
+    other = code.replace("stepPages", "otherPages")
+    assert code.splitlines()[0] == version_line(code.split("\n", 1)[1]).strip()
+    assert version_line(other.split("\n", 1)[1]).strip() != code.splitlines()[0]
