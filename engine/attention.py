@@ -13,10 +13,7 @@ Letters in shapes: B sessions in the forward, H query heads, G key-value heads, 
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -25,119 +22,13 @@ from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 from transformers.masking_utils import causal_mask_function
 
-from engine.kv_store import KVStore
-from engine.ragged import RaggedBatch
+from engine.forward_pass import ForwardPass, LayerQuery, LayersDone, current_pass
 
 # transformers matches this name by substring: it must not contain "sdpa", "flash", "flex", "paged" or "/".
 ATTENTION_NAME = "loupe_probe"
 
 
-@dataclass(frozen=True, slots=True)
-class LayerQuery:
-    """What one layer asked of the cache, enough to recompute its weights later.
-
-    query    (H, D) last row, after RoPE
-    scaling  what the model multiplies the scores by; never recomputed from the head width
-    softcap  scores become softcap * tanh(scores / softcap); None where the model has none
-    sink     (H,) extra logit that takes part in the softmax and has no key; None where the model has none
-    mask     (K,) True where this layer may look; None for everywhere
-    """
-
-    query: Tensor
-    scaling: float
-    softcap: float | None
-    sink: Tensor | None
-    mask: Tensor | None
-
-    @property
-    def num_bytes(self) -> int:
-        tensors = (self.query, self.mask)
-        return sum(t.numel() * t.element_size() for t in tensors if t is not None)
-
-    def of_row(self, row: int, query: Tensor, length: int) -> LayerQuery:
-        """One session's part of a whole batch's, whose mask is (B, 1, 1, K)."""
-        mask = None if self.mask is None else self.mask[row, 0, 0, :length].clone()
-        return LayerQuery(query, self.scaling, self.softcap, self.sink, mask)
-
-
-@dataclass(slots=True)
-class ForwardPass:
-    """What one forward of the model is doing; the attention function and the cache read it.
-
-    stores        one per session in the batch
-    past          tokens each store held before the forward
-    num_new       tokens fed per session (1 in a decode step)
-    keep_queries  whether to keep each session's last query
-    weights_of    layers whose full weights are computed inside the call (replay only)
-    read_only     the stores already hold these tokens: read them, write nothing
-    stop_after    raise `LayersDone` after this layer; None runs the whole model
-    observe       note which layers come through here, and whether their keys are the cached ones
-    queries       per session: layer -> LayerQuery
-    weights       layer -> (B, H, M, K)
-    called        layers that came through here
-    direct        whether the keys that reach attention are the cached ones (False for MLA, which expands them)
-    ragged        the stores of a decode step of several sessions, where they can be read together
-    asked         layer -> the query of every row of `ragged`, (B, H, D)
-    shapes        the shapes of query, cached keys and cached values that were seen, lengths apart; with `observe`
-    """
-
-    stores: list[KVStore]
-    past: list[int]
-    num_new: int
-    keep_queries: bool = True
-    weights_of: frozenset[int] = frozenset()
-    read_only: bool = False
-    stop_after: int | None = None
-    observe: bool = False
-    queries: list[dict[int, LayerQuery]] = field(default_factory=list)
-    weights: dict[int, Tensor] = field(default_factory=dict)
-    called: set[int] = field(default_factory=set)
-    direct: bool = True
-    ragged: RaggedBatch | None = None
-    asked: dict[int, LayerQuery] = field(default_factory=dict)
-    shapes: set[tuple[int, ...]] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self.queries = [{} for _ in self.stores]
-
-    def hand_out(self) -> None:
-        """Give every session its part of `asked`: one copy for all layers, so that no session keeps the batch alive."""
-        if not self.asked:
-            return
-        whole = torch.stack([asked.query for asked in self.asked.values()], 1)  # (B, L, H, D)
-        for row, past in enumerate(self.past):
-            own = whole[row].clone().unbind(0)
-            self.queries[row] = {
-                layer: asked.of_row(row, query, past + self.num_new)
-                for (layer, asked), query in zip(self.asked.items(), own, strict=True)
-            }
-        self.asked.clear()
-
-
-class LayersDone(Exception):
-    """Ends a replay once the layer that was asked for has been through attention."""
-
-
 MaskFunction = Callable[..., Any]  # (batch, head, query, key) indices -> may look
-
-_running = threading.local()  # one forward at a time per engine thread
-
-
-@contextmanager
-def running(forward_pass: ForwardPass) -> Iterator[None]:
-    """Within this context, the model's forward finds `forward_pass`."""
-    _running.current = forward_pass
-    try:
-        yield
-    finally:
-        _running.current = None
-
-
-def current_pass() -> ForwardPass:
-    """The forward that this thread is running."""
-    found: ForwardPass | None = getattr(_running, "current", None)
-    assert found is not None, "the model was called outside ModelRunner"
-    return found
 
 
 def install(model: PreTrainedModel) -> None:
@@ -191,6 +82,7 @@ def attend(
     Returns (B, M, H, Dv) and no weights.
     """
     forward_pass = current_pass()
+    forward_pass.let_others_in()
     layer = int(module.layer_idx)  # type: ignore[arg-type]
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     if forward_pass.observe:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from engine.attention import LayerQuery
+from engine.forward_pass import LayerQuery
 
 
 @dataclass(frozen=True, slots=True)

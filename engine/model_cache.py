@@ -11,7 +11,7 @@ from __future__ import annotations
 from torch import Tensor
 from transformers.cache_utils import Cache, CacheLayerMixin
 
-from engine.attention import ForwardPass
+from engine.forward_pass import ForwardPass
 
 
 class StoreLayer(CacheLayerMixin):  # type: ignore[no-untyped-call]

@@ -6,7 +6,7 @@ tokens that the store already holds, against the cached prefix, to recover what 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,8 +15,8 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from engine import attention
-from engine.attention import ForwardPass, LayerQuery, LayersDone, running
 from engine.errors import UnsupportedModel
+from engine.forward_pass import ForwardPass, LayerQuery, LayersDone, running
 from engine.kv_store import KVStore
 from engine.measure import now_ms, synchronise
 from engine.model_cache import StoreCache
@@ -68,6 +68,7 @@ class ModelRunner:
         self.model = model
         self.device = next(model.parameters()).device
         self.keep_queries = keep_queries
+        self.between_layers: Callable[[], None] | None = None  # called there by long forwards on a CPU
         self.num_layers = int(model.config.get_text_config().num_hidden_layers)
         attention.install(model)
         observed = self._warm_up()
@@ -81,14 +82,16 @@ class ModelRunner:
     def forward(self, batch: Sequence[Feed], *, logit_rows: LogitRows = "last") -> ForwardResult:
         """Run every session of `batch` in one forward; each must feed the same number of tokens.
 
-        Nothing is committed if the model fails: the stores keep their length.
+        Nothing is committed if the model fails: the stores keep their length. A forward of several tokens lets
+        others in between its layers; what they take is not counted as its own.
         """
         num_new = len(batch[0].token_ids)
         assert all(len(feed.token_ids) == num_new for feed in batch), "one forward feeds one number of tokens"
         stores = [feed.store for feed in batch]
         forward_pass = ForwardPass(
-            stores, [s.length for s in stores], num_new, keep_queries=self.keep_queries, direct=self.keys_are_cached
-        )
+            stores, [s.length for s in stores], num_new, keep_queries=self.keep_queries, direct=self.keys_are_cached,
+            pause=self.between_layers if num_new > 1 and self.device.type == "cpu" else None,
+        )  # fmt: skip
         synchronise(self.device)
         started = now_ms()
         if self._can_share(forward_pass):
@@ -96,7 +99,7 @@ class ModelRunner:
         logits = self._call(forward_pass, [feed.token_ids for feed in batch], logit_rows)
         forward_pass.hand_out()
         synchronise(self.device)
-        elapsed = now_ms() - started
+        elapsed = now_ms() - started - forward_pass.paused_ms
         for store in stores:
             store.advance(num_new)
         host = logits.float().cpu()  # (B, R, V)

@@ -7,7 +7,7 @@ and whatever a request raises goes into its own Future.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.errors import LoupeError
@@ -16,11 +16,12 @@ from engine.measure import now_ms
 from engine.meter import Meter
 from engine.records import StepRecord
 from engine.requests import Request, RequestQueues, StepRequest, WorkRequest
-from engine.scheduler import Scheduler, Waiting
+from engine.scheduler import Scheduler, Turn, Waiting
 from engine.session_table import KVBytes, SessionTable
 from engine.stepping import Stepper
 
 WORK_MS = 20.0  # of a turn may go to work in pieces; the piece that passes it is finished
+STEPS_EVERY_MS = 40.0  # so long a forward of many tokens runs, until between two of its layers those waiting step
 
 
 class Server:
@@ -34,15 +35,29 @@ class Server:
         self.table = table
         self.meter = meter
         self.scheduler = Scheduler(max_batch)
+        self._steps_due_ms = 0.0
+        stepper.runner.between_layers = self._let_steps_through
 
     def turn(self) -> None:
         """Serve the oldest request of every session at most once."""
         heads = self.queues.heads()
+        turn = self._steps(heads)
+        self._work({key: request for key in turn.work if isinstance(request := heads[key], WorkRequest)})
+        self.meter.add(evictions=self.table.keep_within_budget(self.queues.waiting()))
+
+    def _steps(self, heads: Mapping[str, Request]) -> Turn:
         turn = self.scheduler.plan([_waiting(key, request) for key, request in heads.items()])
         for keys in turn.batches:
             self._step({key: request for key in keys if isinstance(request := heads[key], StepRequest)})
-        self._work({key: request for key in turn.work if isinstance(request := heads[key], WorkRequest)})
-        self.meter.add(evictions=self.table.keep_within_budget(self.queues.waiting()))
+        self._steps_due_ms = now_ms() + STEPS_EVERY_MS
+        return turn
+
+    def _let_steps_through(self) -> None:
+        """In the middle of a long forward: one token for whoever waits for one. Never for whose forward it is."""
+        if now_ms() < self._steps_due_ms:
+            return
+        heads = self.queues.heads()  # of the session at work, the oldest request is that work
+        self._steps({key: request for key, request in heads.items() if isinstance(request, StepRequest)})
 
     def _step(self, batch: dict[str, StepRequest]) -> None:
         """One forward for all that are ready; each gets its own record or its own error."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from engine.attention import LayerQuery
 from engine.capture import Capture, CaptureRing
+from engine.forward_pass import LayerQuery
 
 ONE = 100 * 4 + 2 * 8 * 4  # bytes of 100 logits and two heads of width 8, float32
 

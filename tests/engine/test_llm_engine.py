@@ -104,6 +104,80 @@ def test_a_long_prefill_lets_others_step_between_its_chunks():
         engine.close()
 
 
+def steps_between_layers(
+    engine: LLMEngine, monkeypatch, ask, count: int, *, done: list[bool] | None = None
+) -> list[Future]:
+    """Let `ask` put a step into the queue at each of the first `count` layers; `done` tells if it was served there."""
+    monkeypatch.setattr("engine.serving.STEPS_EVERY_MS", 0.0)
+    runner, stepped = engine.stepper.runner, []
+    serve = runner.between_layers
+
+    def pause() -> None:
+        asks = len(stepped) < count
+        if asks:
+            stepped.append(ask())
+        serve()
+        if asks and done is not None:
+            done.append(stepped[-1].done())
+
+    monkeypatch.setattr(runner, "between_layers", pause)
+    return stepped
+
+
+def test_others_step_between_two_layers_of_one_prefill_chunk(engine, monkeypatch):
+    (going,) = prefilled(engine, 1)
+    done: list[bool] = []
+    stepped = steps_between_layers(engine, monkeypatch, going.step, 2, done=done)
+    record = engine.create_session().prefill(tuple(range(10, 110))).result()
+    assert [f.result().index for f in stepped] == [1, 2]
+    assert done == [True, True]
+    assert record.timing.total_ms >= record.timing.forward_ms + sum(f.result().timing.forward_ms for f in stepped)
+
+
+def test_a_prefill_that_stopped_for_others_gives_the_bits_of_one_that_did_not(monkeypatch):
+    engine = tiny_engine(prefix_bytes=0)
+    try:
+        alone, interrupted, (going,) = engine.create_session(), engine.create_session(), prefilled(engine, 1)
+        expected = alone.prefill(tuple(range(10, 110))).result()
+        expected_step = alone.step().result()
+        stepped = steps_between_layers(engine, monkeypatch, going.step, 2)
+        found = interrupted.prefill(tuple(range(10, 110))).result()
+        assert [future.result().index for future in stepped] == [1, 2]
+        assert np.array_equal(found.candidates.logits, expected.candidates.logits)
+        assert np.array_equal(found.kv_norms, expected.kv_norms)
+        assert np.array_equal(interrupted.step().result().candidates.logits, expected_step.candidates.logits)
+    finally:
+        engine.close()
+
+
+def test_a_step_between_layers_draws_what_it_draws_otherwise(engine, monkeypatch):
+    one, other = (engine.create_session(sampling=WARM, seed=5) for _ in range(2))
+    for session in (one, other):
+        session.prefill((20, 21, 22)).result()
+    expected = [one.step().result() for _ in range(2)]
+    stepped = steps_between_layers(engine, monkeypatch, other.step, 2)
+    engine.create_session().prefill(tuple(range(10, 110))).result()
+    for future, record in zip(stepped, expected, strict=True):
+        assert np.array_equal(future.result().candidates.logits, record.candidates.logits)
+        assert future.result().emitted_ids == record.emitted_ids
+
+
+def test_a_step_that_fails_between_layers_leaves_the_prefill_alone(engine, monkeypatch):
+    (ended,) = prefilled(engine, 1, stop=StopRules(max_new_tokens=1))
+    stepped = steps_between_layers(engine, monkeypatch, ended.step, 1)
+    assert engine.create_session().prefill(tuple(range(10, 110))).result().index == 0
+    with pytest.raises(SessionFinished):
+        stepped[0].result()
+
+
+def test_a_session_never_steps_in_the_middle_of_its_own_prefill(engine, monkeypatch):
+    (session,) = prefilled(engine, 1)
+    stepped = steps_between_layers(engine, monkeypatch, session.step, 1)
+    prompt = session.prefill(tuple(range(10, 110)))
+    assert prompt.result().kv_len == 100
+    assert stepped[0].result().kv_len == 101
+
+
 def test_a_solo_session_steps_alone_and_repeats_bit_for_bit(engine):
     alone = engine.create_session(sampling=WARM, seed=3)
     alone.prefill((20, 21, 22)).result()
