@@ -98,6 +98,9 @@ class KVStore:
 
     def norms(self, start: int, end: int) -> Tensor:
         """L2 norms (2, L, G, M) of the keys (0) and values (1) at positions start to end, fp32 on CPU."""
+        assert end <= self.length, f"the cache holds {self.length} tokens, {end} were asked for"
+        if self._block is not None:  # all layers at once: a call per layer costs more than its arithmetic
+            return self._block[:, :, :, start:end].float().norm(dim=-1).transpose(0, 1).cpu()
         views = [self.view(layer, end) for layer in range(self.num_layers)]
         keys = torch.stack([k[:, start:].float().norm(dim=-1) for k, _ in views])  # (L, G, M)
         values = torch.stack([v[:, start:].float().norm(dim=-1) for _, v in views])  # (L, G, M)
@@ -107,6 +110,9 @@ class KVStore:
         """Bytes of the first `length` tokens: a sum over the live tensors."""
         if length == 0:
             return 0
+        assert length <= self.length, f"the cache holds {self.length} tokens, {length} were asked for"
+        if self._block is not None:
+            return self._block[:, :, :, :length].numel() * self._block.element_size()
         views = [t for layer in range(self.num_layers) for t in self.view(layer, length)]
         return sum(t.numel() * t.element_size() for t in views)
 
@@ -118,6 +124,8 @@ class KVStore:
     @property
     def reserved_bytes(self) -> int:
         """Bytes allocated, room for tokens to come included."""
+        if self._block is not None:
+            return self._block.numel() * self._block.element_size()
         return sum(t.numel() * t.element_size() for t in (*self._keys, *self._values) if t is not None)
 
 

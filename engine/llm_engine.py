@@ -8,6 +8,7 @@ is next is scheduler.py's to say, and serving.py runs it.
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, InvalidStateError
@@ -38,6 +39,10 @@ from engine.tokens import Role
 log = logging.getLogger(__name__)
 
 HEARTBEAT_S = 1.0  # how often an idle engine thread shows that it is there
+
+# Every call of PyTorch gives the interpreter away and asks for it back, a thousand times a step. Any other thread
+# that computes in Python may then keep it for this long; with Python's own 5 ms, a step takes seconds.
+SWITCH_S = 50e-6
 
 
 class LLMEngine:
@@ -132,6 +137,7 @@ class LLMEngine:
     # --- engine thread ------------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_S))
         with torch.inference_mode():
             try:
                 server = self._prepare()

@@ -7,17 +7,22 @@ says how many sessions may share a forward, and SIGUSR1 gives free memory back, 
 from __future__ import annotations
 
 import ctypes
-import functools
 import gc
 import os
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmarks.app import RunningApp, started
 from engine.config import EngineConfig
+
+if TYPE_CHECKING:
+    from engine.llm_engine import LLMEngine
+    from engine.model_loader import LoadedModel
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
 MAX_BATCH = "LOUPE_BENCH_MAX_BATCH"
@@ -34,10 +39,14 @@ def main() -> None:
     """Run the app in this process."""
     from streamlit.web.cli import main as streamlit
 
-    from explorer import runtime
+    from engine.llm_engine import LLMEngine
 
-    limited = functools.partial(EngineConfig, max_batch=int(os.environ[MAX_BATCH]))
-    vars(runtime)["EngineConfig"] = limited  # the one place where the app makes its settings
+    make = LLMEngine.__init__
+
+    def make_limited(engine: LLMEngine, loaded: LoadedModel, config: EngineConfig) -> None:
+        make(engine, loaded, replace(config, max_batch=int(os.environ[MAX_BATCH])))
+
+    setattr(LLMEngine, "__init__", make_limited)  # noqa: B010  # whoever makes the settings, the engine gets these
     signal.signal(signal.SIGUSR1, lambda *_: _give_back())
     sys.argv = ["streamlit", "run", str(APP), *sys.argv[1:]]
     streamlit()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import Future
 
 import numpy as np
@@ -29,6 +30,16 @@ def prefilled(engine: LLMEngine, count: int, **settings):
     for i, session in enumerate(sessions):
         session.prefill(tuple(range(10, 14 + 3 * i))).result()
     return sessions
+
+
+def test_no_other_thread_keeps_the_interpreter_from_the_engine_for_long():
+    before = sys.getswitchinterval()
+    try:
+        sys.setswitchinterval(0.005)
+        tiny_engine().close()
+        assert sys.getswitchinterval() == pytest.approx(50e-6)
+    finally:
+        sys.setswitchinterval(before)
 
 
 def test_steps_that_wait_together_share_one_forward(engine):
