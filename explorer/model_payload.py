@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import fields
 
@@ -27,11 +28,13 @@ def chips(info: ModelInfo) -> str:
     return " · ".join(part for part in parts if part)
 
 
+@functools.cache
 def presets_json() -> dict[str, Json]:
     """Sampling settings that have a name."""
     return {name: sampling_json(sampling) for name, sampling in PRESETS.items()}
 
 
+@functools.cache
 def examples_json() -> list[Json]:
     """Prompts to start from."""
     return [{"label": e.label, "prompt": e.prompt, "mode": e.mode} for e in EXAMPLES]

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import LoupeError
+from engine.facts import ModelInfo
 from engine.records import StepRecord
 from explorer.branch import Branch
 from explorer.driver import Answer, TabDriver
@@ -49,6 +50,7 @@ class PageFrames:
         self._epoch = next(_epochs)
         self._histories: dict[int, Records] = {}  # what was sent under the latest epochs
         self._count = 0
+        self._model: tuple[ModelInfo, JsonObject] | None = None
 
     def build(self) -> bytes:
         """The frame for the page instance that spoke last."""
@@ -64,7 +66,7 @@ class PageFrames:
                 "ack": mount.done,
                 "busy": _busy(self._driver),
                 "answers": [_answer_json(mount.answers[n], planes, ids) for n in sorted(mount.answers)],
-                "model": {**model_json(workspace.engine.info), "id": workspace.model_id},
+                "model": {**self._model_json(workspace.engine.info), "id": workspace.model_id},
                 "presets": presets_json(),
                 "examples": examples_json(),
                 "limits": workspace.hosting.public(),
@@ -76,6 +78,12 @@ class PageFrames:
                 header.update(self._session(workspace, workspace.active, planes, ids))
             header["pieces"] = pieces_json(ids, workspace.engine.tokenizer)
             return pack(header, planes)
+
+    def _model_json(self, info: ModelInfo) -> JsonObject:
+        """Made once per model: what is in every frame and never changes is a quarter of the work of making it."""
+        if self._model is None or self._model[0] is not info:
+            self._model = (info, model_json(info))
+        return self._model[1]
 
     def _session(self, workspace: Workspace, branch: Branch, planes: Planes, ids: set[int]) -> JsonObject:
         snapshot = branch.session.snapshot
