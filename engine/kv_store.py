@@ -100,7 +100,8 @@ class KVStore:
         """L2 norms (2, L, G, M) of the keys (0) and values (1) at positions start to end, fp32 on CPU."""
         assert end <= self.length, f"the cache holds {self.length} tokens, {end} were asked for"
         if self._block is not None:  # all layers at once: a call per layer costs more than its arithmetic
-            return self._block[:, :, :, start:end].float().norm(dim=-1).transpose(0, 1).cpu()
+            norms: Tensor = self._block[:, :, :, start:end].float().norm(dim=-1)  # (L, 2, G, M)
+            return norms.transpose(0, 1).cpu()
         views = [self.view(layer, end) for layer in range(self.num_layers)]
         keys = torch.stack([k[:, start:].float().norm(dim=-1) for k, _ in views])  # (L, G, M)
         values = torch.stack([v[:, start:].float().norm(dim=-1) for _, v in views])  # (L, G, M)
