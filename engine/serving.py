@@ -100,7 +100,7 @@ class Server:
             return
         memory = outcome.memory
         self.table.touch(key, KVBytes(memory.kv_live_bytes, memory.kv_reserved_bytes))
-        self.meter.add(rebuilt_tokens=outcome.rebuilt_tokens)
+        self.meter.add(rebuilt_tokens=outcome.rebuilt_tokens, recovered_tokens=outcome.recovered_tokens)
         try:
             request.after()
         except Exception as error:  # it must not end the turn of everybody else
@@ -125,6 +125,7 @@ class Server:
         try:
             work.running = work.running or work.start()
             next(work.running)
+            self.table.measure(key)
         except StopIteration as done:
             self._finish(key, work, done.value)
         except Exception as error:
@@ -143,6 +144,7 @@ class Server:
     def _fail(self, key: str, work: WorkRequest, error: LoupeError) -> None:
         """Fail the work, and the step that cannot be taken without it."""
         self.queues.pop(key)
+        self.table.measure(key)
         self.meter.add(failures=1)
         work.future.set_exception(error)
         if work.step is not None:

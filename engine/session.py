@@ -153,7 +153,13 @@ class DecodeSession(SessionRequests):
 
     def release(self) -> Future[None]:
         """Free the tensors. Recipe and records stay, and the next step rebuilds the cache."""
-        return self._submit(at_once(self._state.release))
+
+        def work() -> None:
+            if self._state.store.reserved_bytes:
+                self.engine.count(releases=1)
+            self._state.release()
+
+        return self._submit(at_once(work))
 
     def close(self) -> Future[None]:
         """Forget everything and give the session's place to others, once what was asked before is done."""
