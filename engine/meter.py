@@ -9,7 +9,7 @@ import threading
 from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import accumulate
 from math import inf
 
@@ -91,6 +91,28 @@ class EngineCounters:
     kv_live_bytes: int
     kv_reserved_bytes: int
     prefix_bytes: int
+
+
+def add_up(parts: Sequence[EngineCounters]) -> EngineCounters:
+    """The counters of several engines of one process as if they were one; zeros of none."""
+    sizes: Counter[int] = Counter()
+    waits = dict.fromkeys((*WAIT_BOUNDS_MS, inf), 0)
+    for part in parts:
+        sizes.update(dict(part.batch_sizes))
+        for bound, count in part.waits:
+            waits[bound] += count
+    summed: dict[str, float] = {
+        known.name: sum(getattr(part, known.name) for part in parts)
+        for known in fields(EngineCounters)
+        if known.name not in ("at_ms", "batch_sizes", "waits", "recent")
+    }
+    return EngineCounters(
+        at_ms=max((part.at_ms for part in parts), default=0.0),
+        batch_sizes=tuple(sorted(sizes.items())),
+        waits=tuple(waits.items()),
+        recent=tuple(sorted((done for part in parts for done in part.recent), key=lambda done: done.at_ms)),
+        **summed,  # type: ignore[arg-type]
+    )
 
 
 class Meter:

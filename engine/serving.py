@@ -74,14 +74,13 @@ class Server:
         return [outcome for request in ready for outcome in self._forward([request])]  # whose fault was it?
 
     def _attempt(self, ready: Sequence[StepRequest]) -> list[StepRecord | LoupeError] | Exception:
-        started = now_ms()
         try:
             outcomes = self.stepper.decode([r.state for r in ready], [r.asked_ms for r in ready])
         except Exception as error:
             traceback.clear_frames(error.__traceback__)  # they hold the tensors of the forward that failed
             return error
-        sound = [r for r, outcome in zip(ready, outcomes, strict=True) if isinstance(outcome, StepRecord)]
-        self.meter.forward(now_ms(), [started - r.asked_ms for r in sound])
+        timings = [outcome.timing for outcome in outcomes if isinstance(outcome, StepRecord)]
+        self.meter.forward(now_ms(), [timing.wait_ms for timing in timings if timing is not None])
         return outcomes
 
     def _shed(self) -> bool:
