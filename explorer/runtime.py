@@ -176,7 +176,7 @@ class Runtime:
         self.pool.close_unused()
 
 
-def _engine_config(hosting: Hosting) -> EngineConfig:
+def engine_config(hosting: Hosting) -> EngineConfig:
     """A class shares prompts; one person at home wants to see what a prefill costs every time."""
     config = EngineConfig() if hosting.is_hosted else EngineConfig(prefix_bytes=0)
     config = replace(config, budgets=hosting.budgets)
@@ -187,7 +187,7 @@ def _engine_config(hosting: Hosting) -> EngineConfig:
 def runtime() -> Runtime:
     """The one runtime of this process."""
     hosting = from_environment(os.environ)
-    made = Runtime(EnginePool(_engine_config(hosting)), Registry(Limits(grace_s=hosting.grace_s)), hosting)
+    made = Runtime(EnginePool(engine_config(hosting)), Registry(Limits(grace_s=hosting.grace_s)), hosting)
     start_reaper(made.reap, REAP_EVERY_S)
     if hosting.metrics_port:
         serve(made, hosting.metrics_port)

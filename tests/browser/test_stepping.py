@@ -197,9 +197,10 @@ def test_a_press_is_a_click_and_play_is_autoplay(step_page: StepPage):
     step_page.press("p")
     step_page.page.wait_for_function("() => window.__loupe.steps.length >= 4")
     step_page.press("p")
-    said = step_page.page.evaluate("window.said")
-    assert said[0] == ["step", False]
-    assert said[1:] and all(one == ["step", True] for one in said[1:])
+    said = [auto for op, auto in step_page.page.evaluate("window.said") if op == "step"]
+    assert said[0] is False
+    assert len(said) > 2
+    assert all(said[1:])
 
 
 def test_stepping_alone_is_switched_on_shown_and_kept_over_a_reload(step_page: StepPage):

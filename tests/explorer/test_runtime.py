@@ -13,7 +13,7 @@ from explorer.engine_pool import EnginePool
 from explorer.hosting import Hosting
 from explorer.leases import Lease, Registry
 from explorer.recipe_json import to_json
-from explorer.runtime import Runtime, _engine_config
+from explorer.runtime import Runtime, engine_config
 from tests.explorer.page_client import Page, engine_held, prefilled
 
 # --- reload, duplicate, restart -------------------------------------------------------------------------------
@@ -168,8 +168,8 @@ def test_the_recipe_of_a_copy_is_the_servers_not_the_browsers(run):
 
 
 def test_a_class_shares_prompts_and_one_person_sees_every_prefill_at_its_price():
-    assert _engine_config(Hosting()).prefix_bytes == 0
-    assert _engine_config(Hosting(mode="hosted", model="named")) == EngineConfig(model="named")
+    assert engine_config(Hosting()).prefix_bytes == 0
+    assert engine_config(Hosting(mode="hosted", model="named")) == EngineConfig(model="named")
     assert EngineConfig().prefix_bytes > 0
 
 
@@ -177,9 +177,9 @@ def test_the_limits_of_a_class_are_the_engines_budgets():
     hosting = Hosting(
         mode="hosted", max_sessions=30, max_branches=4, kv_bytes=10**9, session_kv_bytes=10**7, max_new_tokens=50
     )
-    budgets = _engine_config(hosting).budgets
+    budgets = engine_config(hosting).budgets
     assert budgets == Budgets(150, 10**9, 10**7, 50), "30 tabs, each with 4 runs and one that replaces them"
-    assert _engine_config(Hosting()).budgets == Budgets()
+    assert engine_config(Hosting()).budgets == Budgets()
 
 
 # --- an engine that dies --------------------------------------------------------------------------------------
