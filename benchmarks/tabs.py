@@ -99,9 +99,16 @@ class Abandoned:
         used = settled_bytes()
         counters = self.engine.counters()
         return Held(
-            so_far, used, len(gc.get_objects()) - len(counters.recent), threading.active_count(), len(self.server.tabs), counters.sessions,
-            counters.kv_reserved_bytes, counters.prefix_bytes, self.loading.users,
-        )  # fmt: skip
+            tabs_so_far=so_far,
+            process_bytes=used,
+            python_objects=len(gc.get_objects()) - len(counters.recent),
+            threads=threading.active_count(),
+            tabs_known=len(self.server.tabs),
+            places=counters.sessions,
+            kv_bytes=counters.kv_reserved_bytes,
+            prefix_bytes=counters.prefix_bytes,
+            users=self.loading.users,
+        )
 
     def _until_done(self, tab: Tab, owner: str, wire: Wire) -> None:
         last = wire.commands[-1].n

@@ -150,7 +150,9 @@ class LLMEngine:
                 log.exception("the engine's thread has died")
             finally:  # also where the thread dies: nobody may wait for ever on it
                 self._queues.close()
-                self._fail_waiting("The engine was stopped before this was done.")
+                self._fail_waiting(
+                    "The engine stopped before this was done. Ask again in a moment; the run is rebuilt then."
+                )
 
     def _serve(self, server: Server) -> None:
         while self._queues.wait(HEARTBEAT_S):
