@@ -133,24 +133,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for number in range(warm):
         bench.open_and_leave(number)
     bench.everybody_forgotten()
-    rows = [bench.held(0)]
+    print("  ".join(known.name for known in fields(Held)))
+    show(bench.held(0))
     each = max(1, args.tabs // ROUNDS)
     for part in range(ROUNDS):
         for number in range(each):
             bench.open_and_leave(warm + part * each + number)
         bench.everybody_forgotten()
-        rows.append(bench.held((part + 1) * each))
-    print(table(rows))
+        show(bench.held((part + 1) * each))
     bench.server.pool.close()
     return 0
 
 
-def table(rows: Sequence[Held]) -> str:
-    """The rows under their names."""
-    names = [known.name for known in fields(Held)]
-    cells = [names, *([f"{value:,}" for value in asdict(row).values()] for row in rows)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(names))]
-    return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells)
+def show(row: Held) -> None:
+    """One row under the names."""
+    print("  ".join(f"{value:,}".rjust(len(name)) for name, value in asdict(row).items()), flush=True)
 
 
 if __name__ == "__main__":
