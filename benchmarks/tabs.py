@@ -27,6 +27,7 @@ from explorer.wire import Command, Wire
 PROMPTS = tuple(f"Exercise {number}: the cat sat on the" for number in range(12))
 STEP: tuple[str, Mapping[str, object]] = ("step", MappingProxyType({}))
 ROUNDS = 5
+WAYS = (0, 1, 1, 2, 1, 1, 1, 3)  # of leaving, see open_and_leave: most have only prefilled something
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class Abandoned:
         tab = self.server.open_tab(owner, {}, self.server.pool.request())
         prefill = ("prefill", {"prompt": PROMPTS[number % len(PROMPTS)], "mode": "raw"})
         ways = ((), (prefill,), (prefill, *[STEP] * 4, ("fork", {"step": 2}), STEP))
-        way = number % 4
+        way = WAYS[number % len(WAYS)]
         commands = ways[way] if way < len(ways) else (("prefill", {"prompt": f"{number} " * 160, "mode": "raw"}),)
         wire = _wire(owner, commands)
         self.server.receive(tab, owner, wire)
