@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from engine.config import Recipe
 from engine.errors import EngineFull, LoupeError
-from explorer.door import Door, Waiting
+from explorer.door import SILENT_S, Door, Waiting
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
@@ -81,5 +81,5 @@ def words(waiting: Waiting | None, most: int) -> str:
     stands = "next" if waiting is None or waiting.place == 1 else f"number {waiting.place}"
     return (
         f"All {most:,} places for runs are taken just now; you are {stands} in line. "
-        "Your place in it is kept for two minutes: ask again in a moment."
+        f"Your place in it is kept for {SILENT_S:.0f} s: ask again in a moment."
     )
