@@ -53,9 +53,9 @@ def _overhead(engine: LLMEngine, name: str, sampling: SamplingParams, steps: int
 def _idle(engine: LLMEngine) -> list[Row]:
     """What a session adds to the process once nobody steps it, less its keys and values."""
     keep = [_idle_session(engine) for _ in range(3)]  # what is allocated once only is allocated now
-    before = _settled_bytes()
+    before = settled_bytes()
     sessions = [_idle_session(engine) for _ in range(IDLE_SESSIONS)]
-    added = _settled_bytes() - before
+    added = settled_bytes() - before
     reserved = sum(session.records[-1].memory.kv_reserved_bytes for session in sessions)
     captured = sum(session.records[-1].memory.capture_bytes for session in sessions)
     parts = {
@@ -76,7 +76,7 @@ def _idle_session(engine: LLMEngine) -> DecodeSession:
     return session
 
 
-def _settled_bytes() -> int:
+def settled_bytes() -> int:
     """Resident bytes once the C library has given back what is free."""
     gc.collect()
     if sys.platform == "linux":

@@ -12,6 +12,7 @@
     │   ├── UnsupportedModel   the architecture does not let its attention be seen
     │   ├── CorruptModel       files are truncated, unreadable, or not what they should be
     │   └── ImportFailed       the one-time import could not be finished (a full disk, say)
+    ├── EngineFault            a step failed inside the model; `detail` is for the log and for whoever owns the machine
     └── SessionError
         ├── NotPrefilled       a step was asked for before there is a prompt
         ├── SessionFinished    a stop rule has fired; nothing is left to decode
@@ -70,6 +71,14 @@ class CorruptModel(ModelError):
 
 class ImportFailed(ModelError):
     """The one-time import did not finish; nothing half-written is left in use."""
+
+
+class EngineFault(LoupeError):
+    """Something failed that no person did wrong. The message is for everybody; `detail` names what failed."""
+
+    def __init__(self, message: str, detail: str = "") -> None:
+        super().__init__(message)
+        self.detail = detail
 
 
 class SessionError(LoupeError):

@@ -6,7 +6,7 @@ import logging
 
 import torch
 
-from engine.errors import LoupeError
+from engine.errors import EngineFault, LoupeError
 
 log = logging.getLogger(__name__)
 
@@ -16,9 +16,11 @@ def as_loupe_error(error: Exception) -> LoupeError:
     if isinstance(error, LoupeError):
         return error
     log.error("a request failed on the engine thread", exc_info=error)
+    detail = f"{type(error).__name__}: {error}"
     if is_out_of_memory(error):
-        return LoupeError("There was not enough memory for this step. Close other sessions, or shorten the prompt.")
-    return LoupeError(f"This step failed inside the model: {type(error).__name__}: {error}. The session is as it was.")
+        words = "There was not enough memory for this step. Close other sessions, or shorten the prompt."
+        return EngineFault(words, detail)
+    return EngineFault("This step failed inside the model. The session is as it was; try it again.", detail)
 
 
 def is_out_of_memory(error: Exception) -> bool:

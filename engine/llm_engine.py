@@ -118,10 +118,15 @@ class LLMEngine:
         age_s = max(0.0, now_ms() - self.heartbeat_ms) / 1e3
         return EngineHealth(self.is_alive, age_s, self._is_busy, len(self._queues))
 
+    def count(self, **amounts: int) -> None:
+        """Add to the counters, by their names."""
+        self._meter.add(**amounts)
+
     def counters(self) -> EngineCounters:
         """What was done so far and what is held now."""
         held = self.sessions.total()
         return self._meter.read(
+            now_ms(),
             sessions=len(self.sessions),
             waiting=len(self._queues),
             kv_live_bytes=held.live,
@@ -145,8 +150,15 @@ class LLMEngine:
             except BaseException as error:  # the caller of the constructor gets it
                 self._ready.set_exception(error)
                 return
-            self._serve(server)
-        self._fail_waiting("The engine was stopped before this was done.")
+            try:
+                self._serve(server)
+            except BaseException:
+                log.exception("the engine's thread has died")
+            finally:  # also where the thread dies: nobody may wait for ever on it
+                self._queues.close()
+                self._fail_waiting(
+                    "The engine stopped before this was done. Ask again in a moment; the run is rebuilt then."
+                )
 
     def _serve(self, server: Server) -> None:
         while self._queues.wait(HEARTBEAT_S):

@@ -68,10 +68,9 @@ def require_prompt(prompt_ids: Sequence[int], info: ModelInfo, most_kv_bytes: in
 
 
 def feed(
-    runner: ModelRunner, token_ids: Sequence[int], chunk: int, progress: Progress, *, onto: KVStore | None = None
+    runner: ModelRunner, store: KVStore, token_ids: Sequence[int], chunk: int, progress: Progress
 ) -> Generator[None, None, Fed]:
-    """A store holding `token_ids`, at most `chunk` of them per forward; what `onto` holds of them is not run."""
-    store = runner.new_store() if onto is None else onto
+    """Make `store` hold `token_ids`, at most `chunk` of them per forward; what it holds of them is not run."""
     reused, spent, started = store.length, 0.0, now_ms()
     for start in range(reused, len(token_ids), chunk):
         part = tuple(token_ids[start : start + chunk])
@@ -86,9 +85,9 @@ def feed(
 
 
 def feed_prompt(
-    stepper: Stepper, prompt_ids: tuple[int, ...], chunk: int, progress: Progress
+    stepper: Stepper, state: SessionState, prompt_ids: tuple[int, ...], chunk: int, progress: Progress
 ) -> Generator[None, None, Fed]:
-    """Like `feed`, but what another session has prefilled, or is prefilling just now, is copied."""
+    """A new store for `state`, fed; what another session has prefilled, or is prefilling just now, is copied."""
     prefixes = stepper.prefixes
     while prefixes.is_filling(prompt_ids):
         progress(0, len(prompt_ids))  # raises where somebody has given up
@@ -96,10 +95,11 @@ def feed_prompt(
     started, known = now_ms(), prefixes.find(prompt_ids)
     if known is not None:
         progress(len(prompt_ids), len(prompt_ids))
-        return Fed(known.store.fork(len(prompt_ids)), known.row, started, 0.0, len(prompt_ids))
+        state.incoming = known.store.fork(len(prompt_ids))
+        return Fed(state.incoming, known.row, started, 0.0, len(prompt_ids))
     with prefixes.filling(prompt_ids):
-        common = prefixes.fork_common(prompt_ids, chunk)
-        fed = yield from feed(stepper.runner, prompt_ids, chunk, progress, onto=common)
+        state.incoming = prefixes.fork_common(prompt_ids, chunk) or stepper.runner.new_store()
+        fed = yield from feed(stepper.runner, state.incoming, prompt_ids, chunk, progress)
         prefixes.put(prompt_ids, fed.store, fed.row)
     return fed
 
@@ -109,12 +109,13 @@ def prefill(
 ) -> Generator[None, None, StepRecord]:
     """Put a new prompt in place of whatever `state` holds, and draw its first token."""
     require_prompt(prompt.ids, stepper.info, stepper.most_kv_bytes)
-    fed = yield from feed_prompt(stepper, prompt.ids, chunk, progress)
-    fresh = _fresh(state, fed.store, prompt.ids, prompt.roles)
-    rows = 0 if fed.reused_tokens == len(prompt.ids) else 1
-    facts = ForwardFacts(prompt.ids, rows, 1, asked_ms, fed.started_ms, fed.forward_ms, fed.reused_tokens)
-    record = stepper.record(fresh, fed.row, facts)  # may raise
-    state.become(fresh)
+    with state.filling():
+        fed = yield from feed_prompt(stepper, state, prompt.ids, chunk, progress)
+        fresh = _fresh(state, fed.store, prompt.ids, prompt.roles)
+        rows = 0 if fed.reused_tokens == len(prompt.ids) else 1
+        facts = ForwardFacts(prompt.ids, rows, 1, asked_ms, fed.started_ms, fed.forward_ms, fed.reused_tokens)
+        record = stepper.record(fresh, fed.row, facts)  # may raise
+        state.become(fresh)
     return record
 
 
@@ -131,6 +132,8 @@ def _fresh(state: SessionState, store: KVStore, prompt_ids: tuple[int, ...], rol
         records=[],
         stopped=None,
         rebuilt_tokens=0,
+        recovered_tokens=0,
+        incoming=None,
     )
 
 
@@ -141,9 +144,20 @@ def rebuild(
     if not recipe.prompt_ids:
         return
     require_prompt(recipe.token_ids[:-1] or recipe.prompt_ids, stepper.info, stepper.most_kv_bytes)
-    fed = yield from feed_prompt(stepper, recipe.prompt_ids, chunk, progress)
-    fresh = _fresh(state, fed.store, recipe.prompt_ids, roles)
-    _redo(stepper, fresh, recipe, recipe.prompt_ids, fed.row.logits)
+    with state.filling():
+        fed = yield from feed_prompt(stepper, state, recipe.prompt_ids, chunk, progress)
+        fresh = _fresh(state, fed.store, recipe.prompt_ids, roles)
+        _redo(stepper, fresh, recipe, recipe.prompt_ids, fed.row.logits)
+        yield from _redo_continuation(stepper, fresh, recipe, progress)
+        fresh.sampling, fresh.stop, fresh.seed = recipe.sampling, recipe.stop, recipe.seed
+        stepper.recheck(fresh)
+        state.become(fresh)
+
+
+def _redo_continuation(
+    stepper: Stepper, fresh: SessionState, recipe: Recipe, progress: Progress
+) -> Generator[None, None, None]:
+    """Feed what a recipe has chosen, many tokens a forward; one record for each row that comes out."""
     for start in range(0, len(recipe.chosen) - 1, ROWS_AT_ONCE):
         part = tuple(c.token_id for c in recipe.chosen[start : min(start + ROWS_AT_ONCE, len(recipe.chosen) - 1)])
         rows = stepper.runner.forward([Feed(fresh.store, part)], logit_rows="all").rows[0].logits
@@ -152,9 +166,6 @@ def rebuild(
             if done % RECORDS_AT_ONCE == 0 or done == len(part):
                 progress(len(recipe.prompt_ids) + start + done, len(recipe.token_ids) - 1)
                 yield
-    fresh.sampling, fresh.stop, fresh.seed = recipe.sampling, recipe.stop, recipe.seed
-    stepper.recheck(fresh)
-    state.become(fresh)
 
 
 def _redo(stepper: Stepper, fresh: SessionState, recipe: Recipe, input_ids: tuple[int, ...], logits: Tensor) -> None:
@@ -169,10 +180,15 @@ def _redo(stepper: Stepper, fresh: SessionState, recipe: Recipe, input_ids: tupl
 def restore_cache(
     stepper: Stepper, state: SessionState, *, chunk: int, progress: Progress
 ) -> Generator[None, None, None]:
-    """Prefill a released cache again; the records are still there."""
-    fed = yield from feed(stepper.runner, state.token_ids[:-1], chunk, progress)
-    state.store = fed.store
-    state.rebuilt_tokens += fed.store.length
+    """Fill a released cache again, the prompt from where others share it, if they do; the records are still there."""
+    ids = state.token_ids[:-1]
+    with state.filling():
+        fed = yield from feed_prompt(stepper, state, state.prompt_ids, chunk, progress)
+        if len(ids) > len(state.prompt_ids):
+            yield from feed(stepper.runner, fed.store, ids, chunk, progress)
+        state.store = fed.store
+    state.rebuilt_tokens += len(ids) - fed.reused_tokens
+    state.recovered_tokens += fed.reused_tokens
 
 
 def prompt_rows(

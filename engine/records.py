@@ -182,6 +182,7 @@ class StepRecord:
     batch_size    sessions that shared the forward
     reused_tokens of input_ids, the first ones, which no forward ran: another session had prefilled the same
     rebuilt_tokens  prefilled again before this step, because the cache had been released; their time is in the wait
+    recovered_tokens  copied from a shared prompt before this step, for the same reason
     sampling      the settings that made the draw
     timing        None where the record was rebuilt by prefilling: no such step was run, so none was timed
     """
@@ -208,6 +209,7 @@ class StepRecord:
     batch_size: int
     reused_tokens: int = 0
     rebuilt_tokens: int = 0
+    recovered_tokens: int = 0
 
     def __post_init__(self) -> None:
         freeze_arrays(self)

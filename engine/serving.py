@@ -89,14 +89,13 @@ class Server:
         return [outcome for request in ready for outcome in self._forward([request])]  # whose fault was it?
 
     def _attempt(self, ready: Sequence[StepRequest]) -> list[StepRecord | LoupeError] | Exception:
-        started = now_ms()
         try:
             outcomes = self.stepper.decode([r.state for r in ready], [r.asked_ms for r in ready])
         except Exception as error:
             traceback.clear_frames(error.__traceback__)  # they hold the tensors of the forward that failed
             return error
-        sound = [r for r, outcome in zip(ready, outcomes, strict=True) if isinstance(outcome, StepRecord)]
-        self.meter.forward(now_ms(), [started - r.asked_ms for r in sound])
+        timings = [outcome.timing for outcome in outcomes if isinstance(outcome, StepRecord)]
+        self.meter.forward(now_ms(), [timing.wait_ms for timing in timings if timing is not None])
         return outcomes
 
     def _shed(self) -> bool:
@@ -115,7 +114,7 @@ class Server:
             return
         memory = outcome.memory
         self.table.touch(key, KVBytes(memory.kv_live_bytes, memory.kv_reserved_bytes))
-        self.meter.add(rebuilt_tokens=outcome.rebuilt_tokens)
+        self.meter.add(rebuilt_tokens=outcome.rebuilt_tokens, recovered_tokens=outcome.recovered_tokens)
         try:
             request.after()
         except Exception as error:  # it must not end the turn of everybody else
@@ -140,6 +139,7 @@ class Server:
         try:
             work.running = work.running or work.start()
             next(work.running)
+            self.table.measure(key)
         except StopIteration as done:
             self._finish(key, work, done.value)
         except Exception as error:
@@ -158,6 +158,7 @@ class Server:
     def _fail(self, key: str, work: WorkRequest, error: LoupeError) -> None:
         """Fail the work, and the step that cannot be taken without it."""
         self.queues.pop(key)
+        self.table.measure(key)
         self.meter.add(failures=1)
         work.future.set_exception(error)
         if work.step is not None:

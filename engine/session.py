@@ -7,7 +7,6 @@ as a whole before the Future resolves, so readers never see half a step.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
@@ -18,10 +17,11 @@ from numpy.typing import NDArray
 
 from engine import looking, prefilling
 from engine.config import Recipe, SamplingParams, StopRules
-from engine.errors import SessionError, UnknownStep
+from engine.errors import UnknownStep
 from engine.measure import now_ms
 from engine.records import Candidates, FinishReason, PromptRow, Stage, StageProbability, StepRecord
 from engine.requests import Pieces, StepRequest, at_once
+from engine.session_requests import SessionRequests
 from engine.session_state import SessionState, Snapshot
 from engine.tokens import EncodedPrompt, Role
 
@@ -29,23 +29,15 @@ if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
 
 
-class DecodeSession:
+class DecodeSession(SessionRequests):
     """One conversation with the decode loop.
 
     solo  steps asked for from now on run in a forward of their own, so that repeating them repeats every bit
     """
 
     def __init__(self, engine: LLMEngine, state: SessionState, *, solo: bool = False) -> None:
-        self.id = secrets.token_urlsafe(16)
-        self.engine = engine
+        super().__init__(engine, state)
         self.solo = solo
-        self.progress: tuple[str, int, int] | None = None
-        self._state = state
-        self._is_closed = False
-        self._cancels = 0  # how often somebody gave up on what was asked for until then
-        engine.sessions.admit(self.id, state)  # raises where there is no place
-        self._snapshot = Snapshot(state.recipe(), (), (), 0)
-        self._publish()
 
     # --- reading ------------------------------------------------------------------------------------------
 
@@ -159,13 +151,15 @@ class DecodeSession:
 
         return self._submit(at_once(work), cut=stop is not None)
 
-    def cancel(self) -> None:
-        """Give up long work asked for until now (a prefill, a rebuild); the session stays as it was."""
-        self._cancels += 1
-
     def release(self) -> Future[None]:
         """Free the tensors. Recipe and records stay, and the next step rebuilds the cache."""
-        return self._submit(at_once(self._state.release))
+
+        def work() -> None:
+            if self._state.store.reserved_bytes:
+                self.engine.count(releases=1)
+            self._state.release()
+
+        return self._submit(at_once(work))
 
     def close(self) -> Future[None]:
         """Forget everything and give the session's place to others, once what was asked before is done."""
@@ -229,69 +223,12 @@ class DecodeSession:
         """Run `work` on the engine thread with this session's state, cache in place; it must move nothing."""
         return self._restored(lambda: work(self._state))
 
-    # --- inside -------------------------------------------------------------------------------------------
-
-    def _look(self, read: Callable[[], Any]) -> Future[Any]:
-        return self._restored(at_once(read))
-
-    def _restored(self, work: Callable[[], Pieces], *, cut: bool = False) -> Future[Any]:
-        """Submit work that needs the cache: a released one is prefilled again first."""
-        progress = self._progress("rebuild")
-
-        def restored() -> Pieces:
-            yield from self._restore(progress)
-            return (yield from work())
-
-        return self._submit(restored, cut=cut)
-
-    def _restore(self, progress: prefilling.Progress) -> Pieces:
-        """Decided on the engine thread, in order with everything else: a caller could only guess."""
-        if self._state.is_released:
-            chunk = self.engine.config.prefill_chunk
-            yield from prefilling.restore_cache(self.engine.stepper, self._state, chunk=chunk, progress=progress)
+    def _before_step(self) -> None:
+        self.engine.stepper.require_unfinished(self._state)
 
     def _capped(self, stop: StopRules) -> StopRules:
         """No laxer than the engine's budgets allow."""
         return self.engine.config.budgets.capped(stop)
-
-    def _before_step(self) -> None:
-        self.engine.stepper.require_unfinished(self._state)
-
-    def _require_open(self) -> None:
-        if self._is_closed:
-            raise SessionError("This session was closed. Begin a new one, from its recipe if you like.")
-
-    def _submit(self, work: Callable[[], Pieces], *, cut: bool = False) -> Future[Any]:
-        self._require_open()
-
-        def published() -> Pieces:
-            try:
-                result = yield from work()
-            finally:
-                self.progress = None
-            self._publish(cut=cut)
-            return result
-
-        return self.engine.submit(self.id, published)
-
-    def _publish(self, *, cut: bool = False) -> None:
-        state = self._state
-        self._snapshot = Snapshot(
-            state.recipe(), state.roles, tuple(state.records), self._snapshot.epoch + (1 if cut else 0)
-        )
-
-    def _progress(self, what: str) -> prefilling.Progress:
-        """Reports pieces done, and raises once somebody has cancelled since now, when the work is asked for."""
-        cancels = self._cancels
-
-        def report(done: int, total: int) -> None:
-            self.progress = (what, done, total)
-            if self._cancels > cancels:
-                raise SessionError(
-                    f"The {what} was cancelled at {done:,} of {total:,} tokens. The session is as it was."
-                )
-
-        return report
 
 
 def _typed(count: int) -> tuple[Role, ...]:

@@ -6,6 +6,8 @@ frozen records and the recipe.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from engine.capture import CaptureRing
@@ -33,6 +35,8 @@ class SessionState:
     records  one per step: the last one's token is not in the cache yet
     stopped  why a person or a lost connection ended it; None while nobody did
     rebuilt_tokens  prefilled again since the newest step, because the cache had been released
+    recovered_tokens  copied from a shared prompt since then, for the same reason
+    incoming  the cache of work under way (a prefill, a rebuild), until it takes the place of `store`
     """
 
     model_id: str
@@ -47,6 +51,8 @@ class SessionState:
     records: list[StepRecord] = field(default_factory=list)
     stopped: FinishReason | None = None
     rebuilt_tokens: int = 0
+    recovered_tokens: int = 0
+    incoming: KVStore | None = None
 
     @property
     def token_ids(self) -> tuple[int, ...]:
@@ -98,6 +104,8 @@ class SessionState:
             records=self.records[: step + 1],
             stopped=None,
             rebuilt_tokens=0,
+            recovered_tokens=0,
+            incoming=None,
         )
 
     def become(self, other: SessionState) -> None:
@@ -106,7 +114,7 @@ class SessionState:
         self.prompt_ids, self.prompt_roles = other.prompt_ids, other.prompt_roles
         self.sampling, self.stop, self.seed = other.sampling, other.stop, other.seed
         self.chosen, self.records, self.stopped = other.chosen, other.records, other.stopped
-        self.rebuilt_tokens = other.rebuilt_tokens
+        self.rebuilt_tokens, self.recovered_tokens = other.rebuilt_tokens, other.recovered_tokens
 
     def clear(self) -> None:
         """Forget prompt, continuation, cache and history; settings stay."""
@@ -114,7 +122,7 @@ class SessionState:
         self.ring.clear()
         self.prompt_ids, self.prompt_roles = (), ()
         self.chosen, self.records = [], []
-        self.stopped, self.rebuilt_tokens = None, 0
+        self.stopped, self.rebuilt_tokens, self.recovered_tokens = None, 0, 0
 
     def drop_unrecorded(self) -> None:
         """Back to the newest record: take out what a step that failed half-way had already put in place."""
@@ -127,6 +135,28 @@ class SessionState:
         """Drop the tensors; the recipe and the records stay, and the next touch rebuilds the cache."""
         self.store.clear()
         self.ring.clear()
+
+    @contextmanager
+    def filling(self) -> Iterator[None]:
+        """What work under way puts beside the cache counts as this session's, until it is done or has failed."""
+        try:
+            yield
+        finally:
+            self.incoming = None
+
+    @property
+    def live_bytes(self) -> int:
+        """Bytes of the tokens held, also by work under way."""
+        return self.store.live_bytes + (self._beside.live_bytes if self._beside else 0)
+
+    @property
+    def reserved_bytes(self) -> int:
+        """Bytes allocated for them, room for tokens to come included."""
+        return self.store.reserved_bytes + (self._beside.reserved_bytes if self._beside else 0)
+
+    @property
+    def _beside(self) -> KVStore | None:
+        return None if self.incoming is self.store else self.incoming
 
     @property
     def is_released(self) -> bool:

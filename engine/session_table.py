@@ -59,10 +59,10 @@ class SessionTable:
                 self._bytes.move_to_end(key)
 
     def measure(self, key: str) -> None:
-        """Touch a session, after work whose outcome does not say what its cache takes."""
+        """Touch a session after a piece of work: what it puts beside the old cache counts from its first piece on."""
         state = self._states.get(key)
         if state is not None:
-            self.touch(key, KVBytes(state.store.live_bytes, state.store.reserved_bytes))
+            self.touch(key, KVBytes(state.live_bytes, state.reserved_bytes))
 
     def total(self) -> KVBytes:
         """What the caches of all sessions take."""

@@ -131,9 +131,10 @@ class Stepper:
             batch_size=facts.batch_size,
             reused_tokens=facts.reused_tokens,
             rebuilt_tokens=state.rebuilt_tokens,
+            recovered_tokens=state.recovered_tokens,
         )
         state.records.append(record)
-        state.rebuilt_tokens = 0
+        state.rebuilt_tokens = state.recovered_tokens = 0
         return record
 
     def redraw(self, state: SessionState, logits: Tensor, forced: int) -> StepRecord:

@@ -22,10 +22,18 @@ if TYPE_CHECKING:
 Attention: TypeAlias = NDArray[np.float32]
 
 
-def give_back(session: DecodeSession) -> Future[None] | None:
-    """Free a session's tensors; an engine that has ended has freed them already."""
+def put_to_sleep(session: DecodeSession) -> Future[None] | None:
+    """Free a session's tensors, to be rebuilt at the next touch. An engine that has ended has freed them already."""
     try:
         return session.release()
+    except EngineStopped:
+        return None
+
+
+def give_up(session: DecodeSession) -> Future[None] | None:
+    """End a session that nobody will ask for again: its place goes to others as well."""
+    try:
+        return session.close()
     except EngineStopped:
         return None
 
@@ -43,6 +51,11 @@ class Branch:
     parent: int | None = None
     at: int | None = None
     _ahead: tuple[StepRecord, Future[Attention]] | None = None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the engine under it has ended: its recipe and records are still here, and can go on in another."""
+        return not self.session.engine.is_alive
 
     @property
     def label(self) -> str:

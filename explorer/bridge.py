@@ -7,7 +7,7 @@ package that is missing is a message on a page, not a traceback at start.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
@@ -57,15 +57,6 @@ def encode(engine: LLMEngine, prompt: str, mode: PromptMode) -> EncodedPrompt:
     from engine.tokenizer import ChatMessage
 
     return engine.tokenizer.encode_chat([ChatMessage("user", prompt)])
-
-
-def pulse(engine: LLMEngine) -> Future[None]:
-    """Ask the engine's thread for nothing: the answer says that it runs."""
-
-    def nothing() -> Generator[None, None, None]:
-        yield from ()
-
-    return engine.submit("pulse", nothing)
 
 
 def check_numbers(session: DecodeSession) -> Future[tuple[Check, ...]]:

@@ -16,10 +16,10 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.errors import LoupeError
-from explorer import looking, moving, opening, parting
-from explorer.branch import give_back
-from explorer.operation import Operation, Running, Value
+from engine.errors import EngineFault, LoupeError
+from explorer import looking, moving, opening, parting, sharing
+from explorer.branch import put_to_sleep
+from explorer.operation import Args, Operation, Running, Value
 from explorer.wire import Command, Wire
 from explorer.workspace import Workspace
 
@@ -52,6 +52,7 @@ OPERATIONS: dict[str, Operation] = {
     "triangle": looking.triangle,
     "prompt_rows": looking.prompt_rows,
     "check": looking.check,
+    "share": sharing.share,
 }
 
 
@@ -99,7 +100,6 @@ class TabDriver:
         self.last_used = clock()
         self._mounts: OrderedDict[str, MountLog] = OrderedDict()
         self._parted = False
-        self._asleep = False  # as far as known here: whatever is asked for next wakes it
 
     @property
     def sid(self) -> str:
@@ -110,11 +110,6 @@ class TabDriver:
     def log(self) -> MountLog:
         """The page instance that spoke last."""
         return self._mount(self.wire.mount) if self.wire else MountLog()
-
-    @property
-    def kv_bytes(self) -> int:
-        """Bytes of keys and values held for this tab."""
-        return 0 if self._asleep else self.workspace.kv_bytes
 
     def knows(self, mount: str) -> bool:
         """Whether this page instance has spoken to this tab before."""
@@ -161,8 +156,7 @@ class TabDriver:
             return None
         if command.op != "stop":
             self.workspace.activity.cancelled = False
-        self._asleep = False
-        return Job(command, mount, operation(self.workspace, command.args))
+        return Job(command, mount, _on_a_running_engine(operation, self.workspace, command.args))
 
     def _advance(self, job: Job, deadline: float) -> bool:
         """Drive a job until it is done (True) or `deadline` has passed."""
@@ -176,13 +170,18 @@ class TabDriver:
         except StopIteration as stop:
             self._finish(job.command, job.log, value=stop.value)
         except LoupeError as error:
-            self._finish(job.command, job.log, error=(type(error).__name__, str(error)))
+            self._finish(job.command, job.log, error=(type(error).__name__, self._words(error)))
         except Exception:
             log.exception("the command %r failed", job.command.op)
             message = "Something went wrong inside Loupe; the server's log has the details. The session is as it was."
             self._finish(job.command, job.log, error=("InternalError", message))
         self.job = None
         return True
+
+    def _words(self, error: LoupeError) -> str:
+        """What a person reads. What failed inside is for whoever owns the machine, and never for a visitor."""
+        detail = error.detail if isinstance(error, EngineFault) and not self.workspace.hosting.is_hosted else ""
+        return f"{error} ({detail})" if detail else str(error)
 
     def _finish(
         self, command: Command, mount: MountLog, *, value: Value | None = None, error: tuple[str, str] | None = None
@@ -213,11 +212,8 @@ class TabDriver:
             return False
         try:
             self._cancel_and_wait()
-            freed = [give_back(branch.session) for branch in self.workspace.branches]
+            freed = [put_to_sleep(branch.session) for branch in self.workspace.branches]
             wait([future for future in freed if future is not None], timeout=FREEING_S)  # before anyone steps again
-            if freed and not self._asleep:
-                self.workspace.meter.evicted()
-            self._asleep = True
             return True
         finally:
             self.lock.release()
@@ -229,6 +225,7 @@ class TabDriver:
         try:
             self._cancel_and_wait()
             self._parted = True
+            self.workspace.shared = None  # whoever is gone cannot take it back
             parting.stop_run(self.workspace.active)  # the engine keeps the order: stopped first, then freed
             return self.sleep()
         finally:
@@ -240,14 +237,14 @@ class TabDriver:
             self._parted = False
             parting.resume_run(self.workspace.active)
 
-    def close(self) -> None:
-        """Give everything back for good."""
+    def close(self) -> list[Future[None]]:
+        """Give everything back for good. The Futures say when the engine has done so."""
         with self.lock:
             if self.job is not None:
                 self._cancel_and_wait()
                 self.job.running.close()
                 self.job = None
-            self.workspace.close()
+            return self.workspace.close()
 
     def _cancel_and_wait(self) -> None:
         """End long work that nobody will see; asked again until it has begun, for only then can it end."""
@@ -256,6 +253,13 @@ class TabDriver:
             self.workspace.activity.cancel()
             if wait([self.job.waiting], timeout=0.05).done:
                 return
+
+
+def _on_a_running_engine(operation: Operation, workspace: Workspace, args: Args) -> Running:
+    """The operation, once the runs whose engine has ended are rebuilt in the one that replaced it."""
+    if any(branch.is_lost for branch in workspace.branches):
+        yield from opening.rebuild_lost(workspace)
+    return (yield from operation(workspace, args))
 
 
 def _resume(job: Job) -> Future[Any]:

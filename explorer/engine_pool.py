@@ -84,6 +84,12 @@ class EnginePool:
             if loading.users <= 0:
                 loading.unused_since = self._clock()
 
+    def running(self) -> list[LLMEngine]:
+        """The engines that are there now."""
+        with self._lock:
+            done = [loading.future for loading in self._loadings.values() if loading.future.done()]
+        return [future.result() for future in done if future.exception() is None]
+
     def close_unused(self) -> list[str]:
         """Close models that nobody has used for a while; the default stays. Returns their names."""
         with self._lock:

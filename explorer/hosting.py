@@ -10,14 +10,15 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from engine.config import Recipe, StopRules
+from engine.config import Budgets, Recipe, StopRules
 from engine.errors import InvalidSettings, LoupeError
 
 MODES = ("own", "hosted")
+MAX_BRANCHES = 12  # runs of one tab where no limit is set
 
 IN_A_CLASS: Mapping[str, int | float] = MappingProxyType(
     {
@@ -28,6 +29,7 @@ IN_A_CLASS: Mapping[str, int | float] = MappingProxyType(
         "max_branches": 4,
         "play_rate": 2.0,
         "kv_bytes": 4_000_000_000,
+        "session_kv_bytes": 100_000_000,
     }
 )
 
@@ -45,7 +47,8 @@ class Hosting:
     max_new_tokens         the highest limit a visitor may set
     max_branches           runs of one tab; each has a cache of its own
     play_rate              steps per second of one tab, beyond a burst
-    kv_bytes               of all caches together
+    kv_bytes               of all caches together, those being filled included
+    session_kv_bytes       of one run's cache
     grace_s                after a tab is gone, until its run stops and its cache is freed
     metrics_port           of 127.0.0.1, where Prometheus may read
     host_key               opens the class page; empty: there is no such page
@@ -60,6 +63,7 @@ class Hosting:
     max_branches: int = 0
     play_rate: float = 0.0
     kv_bytes: int = 0
+    session_kv_bytes: int = 0
     grace_s: float = 60.0
     metrics_port: int = 0
     host_key: str = field(default="", repr=False)  # a log must not hold it
@@ -67,7 +71,9 @@ class Hosting:
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise InvalidSettings(f"mode must be own or hosted, got {self.mode!r}.")
-        for name in ("max_sessions", "max_prompt_characters", "max_prompt_tokens", "max_new_tokens", "kv_bytes"):
+        for name in ("max_sessions", "max_prompt_characters", "max_prompt_tokens", "max_new_tokens"):
+            _require_whole(name, getattr(self, name), 2**50)
+        for name in ("kv_bytes", "session_kv_bytes"):
             _require_whole(name, getattr(self, name), 2**50)
         _require_whole("max_branches", self.max_branches, 100)
         _require_whole("metrics_port", self.metrics_port, 65_535)
@@ -85,6 +91,21 @@ class Hosting:
     def has_class_page(self) -> bool:
         """Whether there is a page for the host."""
         return self.is_hosted and bool(self.host_key)
+
+    @property
+    def most_branches(self) -> int:
+        """How many runs one tab may have."""
+        return self.max_branches or MAX_BRANCHES
+
+    @property
+    def budgets(self) -> Budgets:
+        """What the engine keeps to. Each tab has a place for every run, and one for the run that replaces them."""
+        return Budgets(
+            max_sessions=self.max_sessions * (self.most_branches + 1),
+            kv_bytes=self.kv_bytes,
+            session_kv_bytes=self.session_kv_bytes,
+            session_new_tokens=self.max_new_tokens,
+        )
 
     def require_own_models(self) -> None:
         """Refuse another model than the server's."""
@@ -128,16 +149,19 @@ class Hosting:
             )
 
     def bounded(self, stop: StopRules) -> StopRules:
-        """Rules that nobody here chose (a default, a link's, a saved session's) within the class's limit."""
-        most = self.max_new_tokens
-        if not most or stop.max_new_tokens <= most:
-            return stop
-        return StopRules(stop.use_end_ids, most, stop.stop_strings, stop.max_kv_bytes)
+        """Rules that nobody here chose (a default, a link's, a saved session's) within the class's limits."""
+        return self.budgets.capped(stop)
+
+    def chosen(self, stop: StopRules) -> StopRules:
+        """Rules as a person chose them: a limit that is only this class's own is left out."""
+        own = stop.max_kv_bytes != self.session_kv_bytes
+        return stop if own else replace(stop, max_kv_bytes=0)
 
     def public(self) -> dict[str, bool | int | float]:
         """What the page keeps to by itself, so that nobody runs into a limit unwarned."""
         return {
             "models": not self.is_hosted,
+            "share": self.has_class_page,
             "prompt_characters": self.max_prompt_characters,
             "new_tokens": self.max_new_tokens,
             "play_rate": self.play_rate,

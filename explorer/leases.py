@@ -44,7 +44,7 @@ class Tenant(Protocol):
         """The same, where whoever used it is gone: what runs must stop as well."""
         ...
 
-    def close(self) -> None:
+    def close(self) -> object:
         """Give everything back for good."""
         ...
 
@@ -128,6 +128,16 @@ class Registry(Generic[T]):
         if held:
             held.tenant.close()
 
+    def take_longest_gone(self) -> T | None:
+        """Take out the session whose owner left longest ago, beyond the grace period. The caller closes it."""
+        with self._lock:
+            self._read_mailbox()
+            gone = [held for held in self._held.values() if not self._has_place(held)]
+            if not gone:
+                return None
+            held = min(gone, key=lambda held: held.left_at)
+            return self._held.pop(held.tenant.sid).tenant
+
     def reap(self) -> None:
         """Free what has been left or idle for too long. Called now and then by a thread of ours."""
         with self._lock:
@@ -160,6 +170,12 @@ class Registry(Generic[T]):
         """All of them, as they are now."""
         with self._lock:
             return [held.tenant for held in self._held.values()]
+
+    def owned(self) -> list[T]:
+        """Those whose owner is connected now."""
+        with self._lock:
+            self._read_mailbox()
+            return [held.tenant for held in self._held.values() if held.owner is not None]
 
     def __len__(self) -> int:
         with self._lock:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from engine.config import PRESETS, Recipe, SamplingParams, StopRules
 from engine.errors import SessionError, UnknownStep
 from explorer import bridge, checked
-from explorer.branch import give_back
+from explorer.branch import give_up
 from explorer.checked import BadCommand
 from explorer.examples import PromptMode
 from explorer.operation import Args, Running, Value, active, at_once, plain, step_of
 from explorer.pace import ALARM
+from explorer.places import new_session, placed
 from explorer.workspace import Workspace
 
 
@@ -22,6 +23,7 @@ class Ahead:
     sampling: SamplingParams | None = None
     stop: StopRules | None = None
     seed: int | None = None
+    solo: bool | None = None
 
 
 def prefill(workspace: Workspace, args: Args) -> Running:
@@ -42,15 +44,13 @@ def start_run(workspace: Workspace, prompt: str, mode: PromptMode) -> Running:
     workspace.hosting.require_length(len(prompt))
     encoded = bridge.encode(workspace.engine, prompt, mode)
     workspace.hosting.require_tokens(len(encoded.ids))
-    recipe = workspace.settings_recipe()
-    session = workspace.engine.create_session(sampling=recipe.sampling, stop=recipe.stop, seed=recipe.seed)
+    session = yield from new_session(workspace, workspace.settings_recipe())
     workspace.activity.session = session
     try:
         record = yield session.prefill(encoded)
     except BaseException:
-        give_back(session)
+        give_up(session)
         raise
-    workspace.meter.stepped(record)
     workspace.keep_settings()
     workspace.start_over()
     workspace.add(session).look_ahead(record)
@@ -59,14 +59,14 @@ def start_run(workspace: Workspace, prompt: str, mode: PromptMode) -> Running:
 
 
 def step(workspace: Workspace, args: Args) -> Running:
-    """One turn of the loop."""
+    """One turn of the loop. An `auto` one was asked for by autoplay: whoever presses a button goes first."""
     branch = active(workspace)
+    auto = checked.flag(args.get("auto", False), "auto")
     pause = workspace.pace.wait_s()
     if pause > 0:
         yield ALARM.after(pause)
     workspace.activity.session = branch.session
-    record = yield branch.session.step()
-    workspace.meter.stepped(record)
+    record = yield branch.session.step(auto=auto)
     branch.look_ahead(record)
     return plain(step=record.index, finish_reason=record.finish_reason)
 
@@ -86,7 +86,7 @@ def fork(workspace: Workspace, args: Args) -> Running:
     most = workspace.most_branches
     if len(workspace.branches) >= most:
         raise SessionError(f"There are {most} runs already, each with a cache of its own. Rewind instead, or reset.")
-    session = yield branch.session.fork(kept)
+    session = yield from placed(workspace, lambda: branch.session.fork(kept))
     copy = workspace.add(session, parent=branch.id, at=kept)
     return plain(branch=copy.id)
 
@@ -137,12 +137,13 @@ def stop(workspace: Workspace, args: Args) -> Running:
 
 def settings(workspace: Workspace, args: Args) -> Running:
     """Settings from the next step on."""
-    checked.known_keys(args, "settings", ("sampling", "stop", "seed"))
+    checked.known_keys(args, "settings", ("sampling", "stop", "seed", "solo"))
     now = workspace.settings_recipe()
     ahead = Ahead(
         sampling=checked.sampling(args["sampling"], now.sampling) if "sampling" in args else None,
         stop=checked.stop_rules(args["stop"], now.stop) if "stop" in args else None,
         seed=checked.seed(args["seed"]) if "seed" in args else None,
+        solo=checked.flag(args["solo"], "solo") if "solo" in args else None,
     )
     if ahead.stop is not None:
         workspace.hosting.require_stop(ahead.stop)
@@ -163,13 +164,16 @@ def configure(workspace: Workspace, ahead: Ahead) -> Running:
     wanted = Recipe(
         now.model_id,
         sampling=ahead.sampling or now.sampling,
-        stop=ahead.stop or now.stop,
+        stop=workspace.hosting.bounded(ahead.stop or now.stop),
         seed=now.seed if ahead.seed is None else ahead.seed,
     )
     branch = workspace.active
     if branch is not None:
-        yield branch.session.configure(sampling=ahead.sampling, stop=ahead.stop, seed=ahead.seed)
+        stop = None if ahead.stop is None else wanted.stop
+        yield branch.session.configure(sampling=ahead.sampling, stop=stop, seed=ahead.seed)
     workspace.sampling, workspace.stop, workspace.seed = wanted.sampling, wanted.stop, wanted.seed
+    if ahead.solo is not None:
+        workspace.step_alone(ahead.solo)
     return plain()
 
 

@@ -7,19 +7,25 @@ it had. The same model draws the same tokens again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from engine.config import StopRules
+from engine.config import Recipe, StopRules
 from engine.errors import LoupeError, SessionError, SessionFinished
+from engine.tokens import Role
 from explorer import checked, moving, parting, recipe_json
+from explorer.branch import give_up
 from explorer.links import Link, Settings
 from explorer.moving import Ahead
 from explorer.operation import Args, Running, Value, plain
+from explorer.places import new_session
 from explorer.recipe_json import SavedSession
 from explorer.workspace import Look, Workspace
+
+if TYPE_CHECKING:
+    from engine.session import DecodeSession
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +37,7 @@ def hello(workspace: Workspace, args: Args) -> Running:
     if workspace.branches:
         yield from parting.settled(workspace.active)
         return plain(how="resumed")
+    workspace.step_alone(checked.flag(args.get("solo", False), "solo"))
     if args.get("recipe") is not None:
         saved = recipe_json.from_json(args["recipe"])
         yield from _on_model(workspace, saved.recipe.model_id, lambda target: rebuild(target, saved))
@@ -63,12 +70,32 @@ def rebuild(workspace: Workspace, saved: SavedSession) -> Running:
     """A session from its recipe, as the tab's own storage or another tab's session has it."""
     workspace.hosting.require_recipe(saved.recipe)
     recipe = replace(saved.recipe, stop=workspace.hosting.bounded(saved.recipe.stop))
-    session = workspace.engine.create_session(sampling=recipe.sampling, stop=recipe.stop, seed=recipe.seed)
-    workspace.activity.session = session
-    yield session.rebuild(recipe, saved.roles)
-    workspace.add(session)
+    workspace.add((yield from _session_of(workspace, recipe, saved.roles)))
     workspace.prompt, workspace.mode = saved.prompt, saved.mode
     workspace.keep_settings()
+    return plain()
+
+
+def _session_of(
+    workspace: Workspace, recipe: Recipe, roles: Sequence[Role]
+) -> Generator[Future[Any], Any, DecodeSession]:
+    session = yield from new_session(workspace, recipe)
+    workspace.activity.session = session
+    try:
+        yield session.rebuild(recipe, roles)
+    except BaseException:
+        give_up(session)
+        raise
+    return session
+
+
+def rebuild_lost(workspace: Workspace) -> Running:
+    """Let every run whose engine has ended go on in the one that took its place."""
+    for branch in workspace.branches:
+        if branch.is_lost:
+            snapshot = branch.session.snapshot
+            roles = snapshot.roles[: len(snapshot.recipe.prompt_ids)]
+            workspace.rebuilt(branch, (yield from _session_of(workspace, snapshot.recipe, roles)))
     return plain()
 
 
@@ -97,13 +124,13 @@ def _again(workspace: Workspace, link: Link, index: int) -> Generator[Future[Any
     assert workspace.active is not None, "a link is replayed into the run that its prefill made"
     session = workspace.active.session
     try:
-        yield session.step()
+        yield session.step(auto=True)  # nobody waits for this one: whoever presses a button goes first
     except SessionFinished:
         yield session.configure(
             stop=workspace.hosting.bounded(_NEVER)
         )  # the person who made the link went on, so a rule was other then
         try:
-            yield session.step()
+            yield session.step(auto=True)
         except SessionFinished:  # the context is full, or the class's limit is reached
             return False
     yield from _forced(workspace, link, index)
@@ -132,8 +159,9 @@ def _on_model(workspace: Workspace, name: str | None, work: Callable[[Workspace]
     activity = workspace.activity
     activity.incoming = loading = workspace.pool.request(name)
     beside = Workspace(
-        workspace.pool, loading, workspace.hosting, activity=activity, link=workspace.link, meter=workspace.meter
-    )
+        workspace.pool, loading, workspace.hosting, activity=activity, link=workspace.link, places=workspace.places,
+        solo=workspace.solo,
+    )  # fmt: skip
     try:
         yield loading.future
         activity.incoming = None

@@ -72,6 +72,7 @@ class PageFrames:
                 "limits": workspace.hosting.public(),
                 "link": _link_json(workspace),
                 "settings": _settings_json(workspace),
+                "shared": workspace.shared is not None,
                 "session": None,
             }
             if workspace.active is not None:
@@ -154,7 +155,8 @@ def _link_json(workspace: Workspace) -> JsonObject:
 def _settings_json(workspace: Workspace) -> JsonObject:
     recipe = workspace.settings_recipe()
     return {
-        "sampling": sampling_json(recipe.sampling), "stop": stop_json(recipe.stop), "seed": seed_json(recipe.seed)
+        "sampling": sampling_json(recipe.sampling), "stop": stop_json(recipe.stop), "seed": seed_json(recipe.seed),
+        "solo": workspace.solo,
     }  # fmt: skip
 
 

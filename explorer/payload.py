@@ -54,6 +54,7 @@ def step_json(record: StepRecord, planes: Planes, attention: NDArray[np.float32]
         "batch_size": record.batch_size,
         "reused_tokens": record.reused_tokens,
         "rebuilt_tokens": record.rebuilt_tokens,
+        "recovered_tokens": record.recovered_tokens,
         "text": record.text,
         "held": record.held,
         "pending": record.pending.hex(),

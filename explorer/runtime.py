@@ -12,11 +12,13 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
 import streamlit as st
 
 from engine.config import EngineConfig
+from engine.meter import EngineCounters, add_up
 from explorer import link_reader
 from explorer.door import Door, Waiting
 from explorer.driver import TabDriver
@@ -24,9 +26,9 @@ from explorer.engine_pool import EnginePool, Loading
 from explorer.health import Health
 from explorer.hosting import Hosting, from_environment
 from explorer.leases import Lease, Limits, Registry, start_reaper
-from explorer.meter import Meter
 from explorer.metrics import serve
 from explorer.page_frame import PageFrames
+from explorer.places import Places
 from explorer.recipe_json import to_json
 from explorer.wire import Command, Wire
 from explorer.workspace import Workspace
@@ -55,17 +57,18 @@ class Runtime:
     tabs: Registry[Tab]
     hosting: Hosting = field(default_factory=Hosting)
     door: Door = field(default_factory=Door)
-    meter: Meter = field(default_factory=Meter)
     entrance: threading.Lock = field(default_factory=threading.Lock)
     health: Health = field(init=False)
+    places: Places = field(init=False)
 
     def __post_init__(self) -> None:
         self.health = Health(self.pool)
+        self.places = Places(self.forget_longest_gone)
 
     def open_tab(self, owner: str, params: Mapping[str, Sequence[str]], loading: Loading) -> Tab:
         """A new tab on a running model. What its URL asks for waits for the page's greeting."""
         tab = Tab(
-            Workspace(self.pool, loading, self.hosting, link=link_reader.parse(params), meter=self.meter),
+            Workspace(self.pool, loading, self.hosting, link=link_reader.parse(params), places=self.places),
             self.tabs.clock,
         )
         self.tabs.add(tab, owner)
@@ -99,6 +102,23 @@ class Runtime:
         tab = self.tabs.get(sid)
         return tab if tab is not None and tab.is_alive else None
 
+    def revive(self, sid: str | None, owner: str, loading: Loading) -> Tab | None:
+        """This owner's tab whose engine has ended, on a running one: its place, its recipes and its name stay.
+
+        Takes over the use of `loading`, but where it returns None.
+        """
+        if sid is None or self.tabs.claim(sid, owner) != "yours":
+            return None
+        tab = self.tabs.get(sid)
+        if tab is None or tab.workspace.loading.model != loading.model:
+            return None
+        with tab.lock:
+            if tab.is_alive:
+                self.pool.leave(loading)
+            else:
+                tab.workspace.move_to(loading)
+        return tab
+
     def receive(self, tab: Tab, owner: str, wire: Wire) -> Tab:
         """Run a wire's commands. Returns the tab that goes on: a greeting may have named an older one."""
         greeting = next((c for c in wire.commands if c.op == "hello"), None)
@@ -115,37 +135,51 @@ class Runtime:
         known = self.tabs.get(sid)
         if claim == "unknown" or known is None:
             return tab, wire
-        if claim == "yours" and known.is_alive:
+        if claim == "yours" and self._is_revived(known, owner, tab.workspace.loading.model):
             self.tabs.drop(tab.sid)
             return known, wire
-        saved = known.workspace.saved()  # a live tab has it, or its engine died: this one gets a copy
+        saved = known.workspace.saved()  # a live tab has it, or its model is gone: this one gets a copy
         if claim == "yours":
             self.tabs.drop(sid)
-        args: dict[str, object] = {"recipe": to_json(saved)} if saved else {}
+        args: dict[str, object] = {"solo": known.workspace.solo}
+        if saved:
+            args["recipe"] = to_json(saved)
         return tab, wire.with_args(greeting.n, args)
 
-    def kv_bytes(self) -> int:
-        """Bytes of keys and values held for all tabs."""
-        return sum(tab.kv_bytes for tab in self.tabs.tenants())
+    def _is_revived(self, known: Tab, owner: str, running: str) -> bool:
+        """Whether a tab has an engine, if need be the one that runs its model now."""
+        if known.is_alive:
+            return True
+        if known.workspace.loading.model != running:
+            return False
+        loading = self.pool.request(running)
+        if self.revive(known.sid, owner, loading) is None:
+            self.pool.leave(loading)
+            return False
+        return True
+
+    def counters(self) -> EngineCounters:
+        """What all engines of this process have done and hold."""
+        return add_up([engine.counters() for engine in self.pool.running()])
+
+    def forget_longest_gone(self) -> Future[None] | None:
+        """Give up the runs of the tab that left longest ago. None where nobody has left who had one."""
+        while (gone := self.tabs.take_longest_gone()) is not None:
+            closing = gone.close()
+            if closing:
+                return closing[-1]
+        return None
 
     def reap(self) -> None:
-        """Free what nobody uses, and what is held beyond the budget."""
+        """Free what nobody uses. What is held beyond the budget, the engine frees by itself."""
         self.tabs.reap()
-        self._shed()
         self.pool.close_unused()
 
-    def _shed(self) -> None:
-        """Over the budget, the caches that were not touched for longest go; the next touch rebuilds them."""
-        over = self.kv_bytes() - self.hosting.kv_bytes if self.hosting.kv_bytes else 0
-        for tab in sorted(self.tabs.tenants(), key=lambda tab: tab.last_used):
-            held = tab.kv_bytes
-            if over > 0 and held and tab.job is None and tab.sleep():
-                over -= held
 
-
-def _engine_config(hosting: Hosting) -> EngineConfig:
+def engine_config(hosting: Hosting) -> EngineConfig:
     """A class shares prompts; one person at home wants to see what a prefill costs every time."""
     config = EngineConfig() if hosting.is_hosted else EngineConfig(prefix_bytes=0)
+    config = replace(config, budgets=hosting.budgets)
     return replace(config, model=hosting.model) if hosting.model else config
 
 
@@ -153,7 +187,7 @@ def _engine_config(hosting: Hosting) -> EngineConfig:
 def runtime() -> Runtime:
     """The one runtime of this process."""
     hosting = from_environment(os.environ)
-    made = Runtime(EnginePool(_engine_config(hosting)), Registry(Limits(grace_s=hosting.grace_s)), hosting)
+    made = Runtime(EnginePool(engine_config(hosting)), Registry(Limits(grace_s=hosting.grace_s)), hosting)
     start_reaper(made.reap, REAP_EVERY_S)
     if hosting.metrics_port:
         serve(made, hosting.metrics_port)

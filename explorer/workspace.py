@@ -7,17 +7,18 @@ Nothing here waits: operations.py asks the engine and changes a workspace only o
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from engine.config import Recipe, SamplingParams, StopRules
-from explorer.branch import Branch, give_back
+from explorer.branch import Branch, give_up
 from explorer.examples import PromptMode
 from explorer.hosting import Hosting
 from explorer.link_of import is_server_path, link_of
 from explorer.links import Link
-from explorer.meter import Meter
 from explorer.pace import Pace
+from explorer.places import Places
 from explorer.recipe_json import SavedSession
 from explorer.token_payload import TokenList
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
     from engine.session import DecodeSession
     from explorer.engine_pool import EnginePool, Loading
-
-MAX_BRANCHES = 12
 
 
 @dataclass(slots=True)
@@ -84,6 +83,9 @@ class Workspace:
     hosting    what visitors may ask for
     link       what the tab's URL asked for
     link_done  whether that was done: a link is opened once
+    places     where runs get their place in the engine
+    solo       steps run in a forward of their own
+    shared     the number under which the host may read this tab's text; None: nobody may
     """
 
     pool: EnginePool
@@ -102,7 +104,9 @@ class Workspace:
     seed: int = 0
     look: Look = field(default_factory=Look)
     activity: Activity = field(default_factory=Activity)
-    meter: Meter = field(default_factory=Meter)
+    places: Places = field(default_factory=Places)
+    solo: bool = False
+    shared: int | None = None
     pace: Pace = field(init=False)
     _next_branch: int = 1
 
@@ -128,12 +132,13 @@ class Workspace:
     @property
     def most_branches(self) -> int:
         """How many runs this tab may have."""
-        return self.hosting.max_branches or MAX_BRANCHES
+        return self.hosting.most_branches
 
-    @property
-    def kv_bytes(self) -> int:
-        """Bytes of keys and values that all runs hold while they are awake."""
-        return sum(branch.records[-1].kv_bytes for branch in self.branches if branch.records)
+    def step_alone(self, solo: bool) -> None:
+        """Whether steps of this tab run in a forward of their own from now on."""
+        self.solo = solo
+        for branch in self.branches:
+            branch.session.solo = solo
 
     def become(self, other: Workspace) -> None:
         """Take over what was built beside, and give up what was here. The name of this workspace stays."""
@@ -144,10 +149,22 @@ class Workspace:
         self.prompt, self.mode, self.notes, self.look = other.prompt, other.mode, other.notes, other.look
         self.sampling, self.stop, self.seed = other.sampling, other.stop, other.seed
 
-    def close(self) -> None:
-        """Release every branch, and the model."""
-        self.start_over()
+    def close(self) -> list[Future[None]]:
+        """Give up every run, and the model. The Futures say when the places are free."""
+        self.places.line.leave(self.sid)
+        self.shared = None
+        closing = self.start_over()
         self.pool.leave(self.loading)
+        return closing
+
+    def move_to(self, loading: Loading) -> None:
+        """Go on with another engine of the same model, where this one has ended. The runs are rebuilt when touched."""
+        self.pool.leave(self.loading)
+        self.loading = loading
+
+    def rebuilt(self, branch: Branch, session: DecodeSession) -> None:
+        """Let a run go on in another session, which has become what its recipe says."""
+        branch.session, branch.tokens = session, TokenList(self.engine.tokenizer)
 
     def settings_recipe(self) -> Recipe:
         """The settings in force: the active session's own, or those for a session to come."""
@@ -163,11 +180,11 @@ class Workspace:
         self.active = branch
         return branch
 
-    def start_over(self) -> None:
-        """Release every branch."""
-        for branch in self.branches:
-            give_back(branch.session)
+    def start_over(self) -> list[Future[None]]:
+        """Give up every run."""
+        closing = [closed for branch in self.branches if (closed := give_up(branch.session)) is not None]
         self.branches, self.active, self._next_branch = [], None, 1
+        return closing
 
     def keep_settings(self) -> None:
         """Let the next session start with what the active one uses."""
@@ -187,7 +204,8 @@ class Workspace:
         saved = self.saved()
         if saved is None:
             return Link()
-        return link_of(saved, self.shared_model(), self.look.layer, self.look.head)
+        link = link_of(saved, self.shared_model(), self.look.layer, self.look.head)
+        return replace(link, stop=self.hosting.chosen(link.stop))
 
     def shared_model(self) -> str | None:
         """The model's name for a link; None where it is the one everybody gets here."""

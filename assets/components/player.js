@@ -24,7 +24,7 @@ export class Player {
     this.prompt = prompt;
     this.loop = new PlayLoop(
       store,
-      () => this.#askStep(),
+      () => this.#askStep({ auto: true }),
       () => this.draw(),
     );
     this.note = new TransportNote(store, openStops);
@@ -67,8 +67,11 @@ export class Player {
     return this.prompt.prefill().then(() => store.steps.length && loop.start());
   }
 
-  /** @returns {Promise<any>|null} null at the end of the run: the note says why and what can be done */
-  #askStep() {
+  /**
+   * @param {{auto?: boolean}} how auto: the player asks, not a person, so on a shared server clicks go first
+   * @returns {Promise<any>|null} null at the end of the run: the note says why and what can be done
+   */
+  #askStep(how = {}) {
     const { store } = this;
     store.follow();
     if (store.steps.at(-1)?.finish_reason && !store.wire.pending('settings')) {
@@ -76,7 +79,7 @@ export class Player {
       this.note.nudge();
       return null;
     }
-    const answer = store.send('step');
+    const answer = store.send('step', how);
     answer.catch((error) => this.note.say(error.message, 'error'));
     return answer;
   }

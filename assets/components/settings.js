@@ -3,10 +3,12 @@
  *
  * Changing them never redraws a token that was drawn: they hold from the next step on.
  *
- * For tests: .sampling-button, .preset[data-preset][aria-pressed], input[name=seed], .dice, .apply-defaults
+ * For tests: .sampling-button, .preset[data-preset][aria-pressed], input[name=seed], .dice, .apply-defaults,
+ * .solo-switch[aria-checked]
  */
 
 import { make, icon } from './dom.js';
+import { switchLine } from './switch.js';
 import { Popover } from './overlay.js';
 
 const SETTINGS = ['temperature', 'top_k', 'top_p', 'min_p', 'repetition_penalty'];
@@ -68,7 +70,7 @@ export class Settings {
     this.button.replaceChildren(
       icon('tune', 15),
       make('span', {}, name),
-      make('small', {}, `seed ${settings.seed}`),
+      make('small', {}, `seed ${settings.seed}${settings.solo ? ', alone' : ''}`),
       icon('down', 14),
     );
     const focused = this.popover.node.getRootNode().activeElement?.name === 'seed';
@@ -97,6 +99,7 @@ export class Settings {
         make('div.preset-list', {}, ...list),
         own,
         this.#seed(settings.seed),
+        this.#solo(settings.solo),
         this.#defaults(model),
         this.said,
       ].filter(Boolean),
@@ -119,6 +122,17 @@ export class Settings {
       ),
       make('small', {}, 'The same seed, prompt and settings draw the same tokens.'),
     );
+  }
+
+  /** Rounding depends on who shares a forward: whoever compares bits steps alone. */
+  #solo(isOn) {
+    return switchLine({
+      spec: 'button.solo-switch',
+      isOn,
+      words: 'Step alone',
+      says: 'Your steps get a forward of their own, so that repeating a run repeats every bit; a shared one agrees to rounding.',
+      onChange: (solo) => this.#send('settings', { solo }),
+    });
   }
 
   #defaults(model) {

@@ -47,7 +47,15 @@ function readHow(step) {
   return step.reused_tokens ? `${formatCount(step.reused_tokens)} of them shared` : 'in one forward';
 }
 
-const rebuiltFrom = (step) => `rebuilt by prefilling ${formatPlural(step.rebuilt_tokens, 'token')}`;
+/** What filled a released cache again: ", cache rebuilt by prefilling 41 tokens, 4 from the shared prompt" */
+function rebuiltHow({ rebuilt_tokens: again, recovered_tokens: shared }) {
+  if (!again && !shared) return '';
+  const parts = [again && `by prefilling ${formatPlural(again, 'token')}`, shared && `${formatCount(shared)} from the shared prompt`];
+  return `, cache rebuilt ${parts.filter(Boolean).join(', ')}`;
+}
+
+/** "with 3 others": who was in the same forward */
+const companyOf = (step) => `with ${formatPlural(step.batch_size - 1, 'other')}`;
 
 const DESCRIBE = {
   in(step, { tokens, pieces }) {
@@ -56,19 +64,23 @@ const DESCRIBE = {
     if (many) return { main: formatPlural(step.input_ids.length, 'token'), rest: `${where}, ${readHow(step)}` };
     return {
       piece: tokens[step.positions[0]] ?? pieces.get(step.input_ids[0]),
-      rest: `id ${step.input_ids[0]} ${where}${step.rebuilt_tokens ? `, cache ${rebuiltFrom(step)}` : ''}`,
+      rest: `id ${step.input_ids[0]} ${where}${rebuiltHow(step)}`,
     };
   },
-  forward(step, { model }) {
+  forward(step, { model, limits, settings }) {
     const fed = step.input_ids.length;
     const { num_layers: layers, num_heads: heads, num_kv_heads: kvHeads, head_dim: dim } = model;
     const reads = fed > 1 ? `1 to ${formatCount(step.kv_len)} keys read` : formatPlural(step.kv_len, 'key') + ' read';
+    const isRun = fed === 1 && Boolean(step.timing_ms); // a rebuilt record came out of a prefill
+    const company = isRun ? companyOf(step) : '';
+    const isTold = company && (step.batch_size > 1 || settings?.solo || !limits.models);
     return {
       main: formatPlural(layers, 'layer'),
-      rest: `+${formatCount(fed)} k,v · ${reads}`,
+      rest: `${isTold ? `${company} · ` : ''}+${formatCount(fed)} k,v · ${reads}`,
       title:
         `In each of ${layers} layers: q (${fed} × ${heads} heads × ${dim}), k and v (${fed} × ${kvHeads} heads × ${dim}) each. ` +
-        `The new k and v are appended; the cache then holds ${formatCount(step.kv_len)} positions.`,
+        `The new k and v are appended; the cache then holds ${formatCount(step.kv_len)} positions.` +
+        (company ? ` This step shared its forward ${company}.` : ''),
     };
   },
   logits(step, { model }) {

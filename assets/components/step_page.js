@@ -15,6 +15,7 @@ import { TokenStrip } from './token_strip.js';
 import { Stations } from './stations.js';
 import { Player } from './player.js';
 import { Settings } from './settings.js';
+import { Share } from './share.js';
 import { flyToken } from './fly.js';
 import { Checks } from './checks.js';
 import { Popover } from './overlay.js';
@@ -75,6 +76,7 @@ class StepPage {
     const bar = place('header.top-bar');
     const settings = new Settings(root, store);
     const checks = new Checks(root, store);
+    const share = new Share(store);
     const prompt = new PromptRow(place('section.prompt-row', { 'aria-label': 'Prompt' }), store);
     const strip = new TokenStrip(place('section.strip-box', { 'aria-label': 'Tokens' }), store);
     const stations = new Stations(place('section.turn', { 'aria-label': 'One turn of the loop' }), store, (selector) =>
@@ -89,10 +91,11 @@ class StepPage {
     const panels = this.#buildPanels(place('div.panels'));
     const player = new Player(root, place('footer.transport'), store, prompt, () => this.stops.open());
     return [
-      new TopBar(bar, root, store, settings, checks),
+      new TopBar(bar, root, store, [share.button, settings.button, checks.button]),
       prompt,
       strip,
       stations,
+      share,
       settings,
       checks,
       ...panels,

@@ -6,7 +6,8 @@
  * browser holds is void then, but for the first steps of the history that the frame says it keeps.
  *
  *   store.model, .session, .settings, .tokens, .steps, .pieces (Map by id), .presets, .examples, .link, .busy
- *   store.limits = {models, prompt_characters, new_tokens, play_rate}   what this server grants; 0 is no limit
+ *   store.limits = {models, share, prompt_characters, new_tokens, play_rate}   what this server grants; 0 is no limit
+ *   store.shared                               whether the host of the class may read this tab's text
  *   store.sel = {step, layer, head, follow}    follow: the selection moves with the newest step
  *   store.params                               the sampler settings being tried out, or null
  *   store.send(op, args) -> Promise of the answer; rejects with {kind, message}
@@ -32,7 +33,8 @@ export class Store extends EventTarget {
   examples = [];
   settings = null; // {sampling, stop, seed} for the next token, also before there is a session
   link = null;
-  limits = { models: true, prompt_characters: 0, new_tokens: 0, play_rate: 0 };
+  limits = { models: true, share: false, prompt_characters: 0, new_tokens: 0, play_rate: 0 };
+  shared = false; // whether the host of the class may read this tab's text
   busy = null;
   notice = ''; // why the tab's old session could not be had back
   sel = { ...NOTHING_SELECTED };
@@ -107,12 +109,13 @@ export class Store extends EventTarget {
     const changes = new Set(['frame']);
     this.#takeModel(header, changes);
     this.#takeSession(header, hydrate, changes);
+    this.shared = Boolean(header.shared);
     if (JSON.stringify(header.busy ?? null) !== JSON.stringify(this.busy)) changes.add('busy');
     this.busy = header.busy ?? null;
     this.#pollDue = Boolean(this.busy) && this.wire.isMine(header);
     if (header.answers?.length) changes.add('answers');
     this.wire.receive(header, hydrate);
-    this.memory.keep(this.session, this.sel, this.newest);
+    this.memory.keep(this.session, this.sel, this.newest, Boolean(this.settings?.solo));
     this.emit(changes);
   }
 
@@ -205,7 +208,7 @@ export class Store extends EventTarget {
 
   /** Half a second after the last change of layer or head, tell Python, so that the link carries it. */
   #settle() {
-    this.memory.keep(this.session, this.sel, this.newest);
+    this.memory.keep(this.session, this.sel, this.newest, Boolean(this.settings?.solo));
     clearTimeout(this.settling);
     this.settling = setTimeout(() => {
       const { step, layer, head } = this.sel;

@@ -29,10 +29,10 @@ export class TabMemory {
 
   /** Arguments of the first command: the old session where the URL is the one it had, else nothing. */
   greeting() {
-    const { sid, recipe, url } = this.#read();
+    const { sid, recipe, url, solo } = this.#read();
     const asked = settingsOf(location.search);
     if (!sid || (asked && asked !== settingsOf(url ?? ''))) return {};
-    return { sid, ...(recipe ? { recipe } : {}) };
+    return { sid, ...(recipe ? { recipe } : {}), ...(solo === true ? { solo } : {}) };
   }
 
   /** Step, layer and head a link asks for; null where it asks for none. */
@@ -45,11 +45,11 @@ export class TabMemory {
     return Object.keys(wanted).length ? wanted : null;
   }
 
-  /** Remember the session, and let the URL say what is on screen. */
-  keep(session, sel, newest) {
+  /** Remember the session and whether it steps alone, and let the URL say what is on screen. */
+  keep(session, sel, newest, solo) {
     if (!session) return;
     const { sid, recipe, url } = session;
-    if (sid) this.#write(JSON.stringify({ sid, recipe, url }));
+    if (sid) this.#write(JSON.stringify({ sid, recipe, url, solo }));
     if (typeof url !== 'string') return;
     const params = new URLSearchParams(url);
     if (sel.step >= 0 && sel.step !== newest) params.set('step', sel.step);

@@ -73,7 +73,8 @@ function loadForm(store, close) {
 }
 
 export class TopBar {
-  constructor(root, page, store, settings, checks) {
+  /** @param {HTMLElement[]} buttons of others, at the right end */
+  constructor(root, page, store, buttons) {
     this.store = store;
     this.page = page;
     this.modelButton = make('button.model-button', {
@@ -98,8 +99,7 @@ export class TopBar {
       make('span.spacer'),
       this.rowsButton,
       this.linkButton,
-      settings.button,
-      checks.button,
+      ...buttons,
     );
   }
 

@@ -1,6 +1,7 @@
 """The host's page of a class: how many are there, how long they wait, what it costs. Live, behind the host's key.
 
-No prompt, no token and no name of a session is here: a student's work is the student's.
+A student's work is the student's: only the text of those who switched sharing on is here, without a name, and it is
+gone with the next look once they switch it off. It is shown as text, never as markup.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from explorer.runtime import Runtime, runtime
 from explorer.theme import format_bytes, format_count
 
 REFRESH_S = 2.0
+LONG_TEXT = 900  # characters: beyond, a text scrolls in a window of its own
+LONG_HEIGHT = 220
 WRONG_KEY_S = 1.0  # so that keys cannot be tried by the thousand
 _HOST = "loupe_is_host"
 
@@ -61,6 +64,7 @@ def _class() -> None:
         st.caption(headline(now, there.hosting.max_sessions))
         _numbers(there, now)
         _minutes(now)
+        _shared(now)
 
 
 def headline(now: ClassNow, places: int) -> str:
@@ -74,13 +78,38 @@ def _numbers(there: Runtime, now: ClassNow) -> None:
     with st.container(horizontal=True):
         st.metric("Tokens drawn", format_count(now.tokens), border=True)
         st.metric("Tokens per second", f"{now.tokens_per_s:.1f}", border=True, help="Mean of the last minute")
-        st.metric(
-            "Keys and values",
-            format_bytes(now.kv_bytes),
-            border=True,
-            help=f"Budget {format_bytes(most)}" if most else None,
-        )
-        st.metric("Evictions", format_count(now.evictions), border=True, help="Caches freed since the server started")
+        st.metric("Keys and values", format_bytes(now.kv_bytes), border=True, help=bytes_help(now, most))
+        st.metric("Evictions", format_count(now.evictions), border=True, help=evictions_help(now))
+
+
+def bytes_help(now: ClassNow, most: int) -> str:
+    """Of what the bytes are, and what bounds them."""
+    runs = f"Allocated for {format_count(now.runs)} runs, prefills under way included."
+    budget = f" Budget: {format_bytes(most)}." if most else ""
+    return f"{runs}{budget} Shared prompts: {format_bytes(now.prefix_bytes)} beside."
+
+
+def evictions_help(now: ClassNow) -> str:
+    """What was freed, and why."""
+    return (
+        f"Caches freed for want of room since the engine started. {format_count(now.releases)} more were freed because "
+        "nobody used them. The next click rebuilds one."
+    )
+
+
+def _shared(now: ClassNow) -> None:
+    st.subheader("Shared with you", anchor=False)
+    if not now.shared:
+        st.caption("Nobody shares a text just now. Students switch it on in the bar at the top of their page.")
+    for one in now.shared:
+        with st.container(border=True, key=f"shared_{one.number}"):
+            st.caption(
+                f"Student {one.number}, {one.steps} {'step' if one.steps == 1 else 'steps'} · prompt, then drawn"
+            )
+            is_long = len(one.prompt) + len(one.text) > LONG_TEXT
+            with st.container(height=LONG_HEIGHT if is_long else "content", border=False):
+                st.text(one.prompt)
+                st.text(one.text or "nothing that can be seen yet")
 
 
 def _minutes(now: ClassNow) -> None:

@@ -28,7 +28,7 @@ def running_model(pool: EnginePool, hosting: Hosting) -> Loading | None:
     taken = False
     try:
         if not loading.future.done():
-            _show_progress(loading)
+            _show_progress(loading, hosting)
         error = loading.future.exception()
         if error is not None:
             if hosting.is_hosted:
@@ -44,7 +44,7 @@ def running_model(pool: EnginePool, hosting: Hosting) -> Loading | None:
             pool.leave(loading)
 
 
-def _show_progress(loading: Loading) -> None:
+def _show_progress(loading: Loading, hosting: Hosting) -> None:
     place = st.empty()
     with place.container(key="loading", horizontal_alignment="center"), st.container(width=WIDTH):
         st.subheader("Loupe", anchor=False)
@@ -52,7 +52,7 @@ def _show_progress(loading: Loading) -> None:
         bar, words = st.progress(0.0), st.empty()
         while not loading.future.done():
             bar.progress(loading.fraction)
-            words.text(loading.text)
+            words.text("" if hosting.is_hosted else loading.text)  # it may name a file, a repository or a package
             wait([loading.future], timeout=REFRESH_S)
     place.empty()
 

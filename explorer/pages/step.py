@@ -16,7 +16,7 @@ from explorer.components import step_page
 from explorer.door import Waiting
 from explorer.pages import waiting
 from explorer.pages.loading import running_model
-from explorer.runtime import Tab, hold, runtime
+from explorer.runtime import Runtime, Tab, hold, runtime
 from explorer.wire import Wire, parse
 
 log = logging.getLogger(__name__)
@@ -43,9 +43,23 @@ def _component() -> None:
 
 
 def _on_wire_change() -> None:
-    tab, wire = runtime().tab(state.sid(), state.owner()), _read(step_page.said())
+    tab, wire = _known_tab(), _read(step_page.said())
     if tab is not None and wire is not None:  # without a tab the page's body opens one
         state.set_sid(runtime().receive(tab, state.owner(), wire).sid)
+
+
+def _known_tab() -> Tab | None:
+    """This tab on the server, without waiting: where its engine has ended, on the next one if that runs already."""
+    there, owner, sid = runtime(), state.owner(), state.sid()
+    tab = there.tab(sid, owner)
+    if tab is not None:
+        return tab
+    loading = there.pool.request()
+    has_engine = loading.future.done() and loading.future.exception() is None
+    tab = there.revive(sid, owner, loading) if has_engine else None
+    if tab is None:
+        there.pool.leave(loading)
+    return tab
 
 
 def _read(said: object) -> Wire | None:
@@ -61,11 +75,18 @@ def _read(said: object) -> Wire | None:
 def _tab() -> Tab | None:
     """This tab on the server, made at first; None while there is no model to make it on, or no place."""
     there, owner = runtime(), state.owner()
-    tab = there.tab(state.sid(), owner)
+    tab = there.tab(state.sid(), owner) or _made_or_revived(there, owner)
+    if tab is not None:
+        hold(tab.sid, owner)
+    return tab
+
+
+def _made_or_revived(there: Runtime, owner: str) -> Tab | None:
+    loading = running_model(there.pool, there.hosting)
+    if loading is None:
+        return None
+    tab = there.revive(state.sid(), owner, loading)
     if tab is None:
-        loading = running_model(there.pool, there.hosting)
-        if loading is None:
-            return None
         params = {name: st.query_params.get_all(name) for name in st.query_params}
         admitted = there.admit(owner, params, loading)
         if isinstance(admitted, Waiting):
@@ -74,5 +95,4 @@ def _tab() -> Tab | None:
             return None
         tab = admitted
         state.set_sid(tab.sid)
-    hold(tab.sid, owner)
     return tab

@@ -185,3 +185,39 @@ def test_a_chat_turn_shows_what_the_template_inserted(step_page: StepPage):
     assert roles[0] == "template"
     assert roles.count("prompt") == 6
     assert set(roles) == {"template", "prompt", "generated"}
+
+
+def test_a_press_is_a_click_and_play_is_autoplay(step_page: StepPage):
+    step_page.preset("greedy").prefilled("The cat sat")
+    step_page.page.evaluate(
+        "() => { const store = window.__loupe, send = store.send.bind(store); window.said = [];"
+        " store.send = (op, args) => { window.said.push([op, Boolean(args?.auto)]); return send(op, args); }; }"
+    )
+    step_page.step()
+    step_page.press("p")
+    step_page.page.wait_for_function("() => window.__loupe.steps.length >= 4")
+    step_page.press("p")
+    said = [auto for op, auto in step_page.page.evaluate("window.said") if op == "step"]
+    assert said[0] is False
+    assert len(said) > 2
+    assert all(said[1:])
+
+
+def test_stepping_alone_is_switched_on_shown_and_kept_over_a_reload(step_page: StepPage):
+    step_page.prefilled("The cat sat")
+    step_page.page.locator(".sampling-button").click()
+    switch = step_page.page.locator(".solo-switch")
+    expect(switch).to_have_attribute("aria-checked", "false")
+    switch.click()
+    expect(switch).to_have_attribute("aria-checked", "true")
+    step_page.page.keyboard.press("Escape")
+    step_page.step()
+    assert "with 0 others" in step_page.station("forward")
+    step_page.page.reload()
+    step_page.wait_for_steps(2)
+    expect(step_page.page.locator(".sampling-button")).to_contain_text("alone")
+
+
+def test_on_ones_own_machine_there_is_nothing_to_share(step_page: StepPage):
+    step_page.prefilled("The cat sat")
+    expect(step_page.page.locator(".share-switch")).to_be_hidden()

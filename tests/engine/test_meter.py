@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from engine.meter import RECENT, DecodeForward, EngineCounters, EngineHealth, Meter
+from math import inf
+
+from engine.meter import RECENT, WAIT_BOUNDS_MS, DecodeForward, EngineCounters, EngineHealth, Meter
 
 
 def read(meter: Meter) -> EngineCounters:
-    return meter.read(sessions=1, waiting=0, kv_live_bytes=0, kv_reserved_bytes=0, prefix_bytes=0)
+    return meter.read(0.0, sessions=1, waiting=0, kv_live_bytes=0, kv_reserved_bytes=0, prefix_bytes=0)
 
 
 def test_forwards_add_up_to_tokens_waits_and_batch_sizes() -> None:
@@ -16,7 +18,15 @@ def test_forwards_add_up_to_tokens_waits_and_batch_sizes() -> None:
     meter.forward(30.0, [0.0, 3.0])
     seen = read(meter)
     assert (seen.decode_tokens, seen.wait_ms, seen.batch_sizes) == (5, 10.0, ((1, 1), (2, 2)))
-    assert seen.recent[0] == DecodeForward(at_ms=10.0, batch_size=2, longest_wait_ms=4.0, mean_wait_ms=3.0)
+    assert seen.recent[0] == DecodeForward(at_ms=10.0, waits_ms=(4.0, 2.0))
+
+
+def test_waits_are_counted_at_or_below_each_bound() -> None:
+    meter = Meter()
+    meter.forward(10.0, [0.0, 5.0, 5.1, 60.0, 9_000.0])
+    waits = dict(read(meter).waits)
+    assert (waits[5.0], waits[20.0], waits[50.0], waits[100.0], waits[5_000.0], waits[inf]) == (2, 3, 3, 4, 4, 5)
+    assert tuple(waits) == (*WAIT_BOUNDS_MS, inf)
 
 
 def test_a_forward_from_which_nobody_got_a_token_is_none() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 
+import numpy as np
 import pytest
 
 from engine.config import Budgets, SamplingParams, StopRules
@@ -11,6 +12,7 @@ from engine.errors import EngineFull, PromptTooLong, SessionError
 from engine.llm_engine import LLMEngine
 from engine.session import DecodeSession
 from tests.engine.architectures import tiny_engine
+from tests.engine.holding import hold
 
 PER_TOKEN = 2 * 2 * 2 * 16 * 4  # key and value, 2 layers, 2 heads, 16 wide, 4 bytes
 PER_SESSION = 64 * PER_TOKEN  # room for 64 tokens
@@ -58,9 +60,73 @@ def test_who_comes_back_is_rebuilt_draws_the_same_and_the_record_says_so(room_fo
     assert first.recipe == recipe
     records = [first.step().result() for _ in range(3)]
     assert [r.emitted_ids for r in records] == drawn[1:]
-    assert [r.rebuilt_tokens for r in records] == [5, 0, 0], "4 of the prompt, 1 drawn; the newest is fed by the step"
-    assert room_for_two.counters().rebuilt_tokens == 5
+    assert [r.rebuilt_tokens for r in records] == [1, 0, 0], "1 drawn; the newest is fed by the step"
+    assert [r.recovered_tokens for r in records] == [4, 0, 0], "the prompt, which others had opened too"
+    counters = room_for_two.counters()
+    assert (counters.rebuilt_tokens, counters.recovered_tokens) == (1, 4)
     assert len(others) == 2
+
+
+def test_a_prompt_that_nobody_shares_is_prefilled_again_whole():
+    engine = tiny_engine(budgets=Budgets(kv_bytes=2 * PER_SESSION), prefix_bytes=0)
+    try:
+        first = opened(engine)
+        first.step().result()
+        first.release().result()
+        assert engine.counters().releases == 1
+        record = first.step().result()
+        assert (record.rebuilt_tokens, record.recovered_tokens) == (5, 0)
+    finally:
+        engine.close()
+
+
+def test_a_released_session_gives_the_same_bits_whether_its_prompt_was_shared_or_not():
+    rows = []
+    for prefix_bytes in (0, 64_000_000):
+        engine = tiny_engine(prefix_bytes=prefix_bytes, prefill_chunk=16)
+        try:
+            session = engine.create_session(sampling=SamplingParams(), seed=1)
+            session.prefill(tuple(range(40, 80))).result()
+            session.release().result()
+            rows.append(session.step().result())
+        finally:
+            engine.close()
+    assert np.array_equal(rows[0].candidates.logits, rows[1].candidates.logits)
+    assert [r.recovered_tokens for r in rows] == [0, 40]
+
+
+def test_a_prefill_under_way_counts_against_the_budget_and_what_is_idle_makes_room():
+    engine = tiny_engine(budgets=Budgets(kv_bytes=2 * PER_SESSION), prefill_chunk=16)
+    try:
+        idle = [opened(engine) for _ in range(2)]
+        seen: list[tuple[int, list[bool]]] = []
+        run = engine.stepper.runner.forward
+
+        def forward(batch, **how):
+            seen.append((engine.counters().kv_reserved_bytes, [s._state.is_released for s in idle]))
+            return run(batch, **how)
+
+        engine.stepper.runner.forward = forward  # type: ignore[method-assign]
+        late = engine.create_session()
+        late.prefill(tuple(range(90, 90 + 48))).result()
+        assert seen[0] == (2 * PER_SESSION, [False, False]), "before its first piece"
+        assert seen[1][1] == [True, False], "after it, one too many is held"
+        assert all(held <= 2 * PER_SESSION for held, _ in seen)
+    finally:
+        engine.close()
+
+
+def test_a_prefill_that_is_given_up_counts_for_nothing_any_more(room_for_two):
+    session = opened(room_for_two)
+    before = room_for_two.counters().kv_reserved_bytes
+    release = hold(room_for_two)
+    given_up = session.prefill(tuple(range(90, 110)))
+    session.cancel()
+    release.set()
+    with pytest.raises(SessionError, match="cancelled"):
+        given_up.result()
+    assert session._state.incoming is None
+    assert room_for_two.counters().kv_reserved_bytes == before
 
 
 def test_one_session_that_is_larger_than_the_budget_is_not_rebuilt_at_every_step():

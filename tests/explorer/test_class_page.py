@@ -10,6 +10,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from engine.meter import DecodeForward, add_up
 from explorer import runtime
 from explorer.class_now import BINS, class_now, percentile
 from explorer.engine_pool import EnginePool
@@ -18,7 +19,7 @@ from explorer.leases import Lease, Limits, Registry
 from explorer.pages import class_page
 from explorer.runtime import Runtime
 from tests.explorer.page_client import Page, prefilled
-from tests.explorer.test_app import App
+from tests.explorer.test_app import HOSTILE, App
 from tests.explorer.test_leases import Clock
 
 KEY = "correct-horse-battery"
@@ -32,9 +33,7 @@ def clock() -> Clock:
 @pytest.fixture
 def classroom(pool: EnginePool, clock: Clock) -> Runtime:
     hosting = Hosting(mode="hosted", max_sessions=30, host_key=KEY)
-    made = Runtime(pool, Registry(Limits(grace_s=60), clock), hosting)
-    made.meter.clock = clock
-    return made
+    return Runtime(pool, Registry(Limits(grace_s=60), clock), hosting)
 
 
 @pytest.mark.parametrize(
@@ -45,19 +44,21 @@ def test_percentiles_as_on_paper(values, percent, expected):
     assert percentile(list(values), percent) == expected
 
 
-def test_the_last_minute_and_the_last_five(classroom, clock):
-    record = prefilled(Page(classroom)).tab.workspace.active.records[0]
-    timing = record.timing
-    clock.now = 1000
-    for clock.now, batch, wait_ms in ((1000.0, 2, 10), (1295.0, 4, 20), (1296.0, 8, 40)):
-        classroom.meter.stepped(replace(record, batch_size=batch, timing=replace(timing, wait_ms=wait_ms)))
-    clock.now = 1299.0
+def test_the_last_minute_and_the_last_five(classroom, monkeypatch):
+    forwards = (
+        DecodeForward(1_000_000.0, (10.0, 10.0)),
+        DecodeForward(1_295_000.0, (20.0,) * 4),
+        DecodeForward(1_296_000.0, (40.0,) * 8),
+    )
+    counters = replace(add_up([]), at_ms=1_299_000.0, recent=forwards, decode_tokens=14, prefills=2)
+    monkeypatch.setattr(Runtime, "counters", lambda _: counters)
     now = class_now(classroom)
-    assert (now.batch_size, now.wait_p95_s, now.tokens_per_s) == (6, 0.04, pytest.approx(2 / 60))
+    assert (now.batch_size, now.wait_p95_s, now.tokens_per_s) == (6, 0.04, pytest.approx(12 / 60))
     assert len(now.batch_sizes) == BINS
     assert (now.batch_sizes[0], now.batch_sizes[-1]) == (2, 6)
-    assert now.waits_s[-1] == pytest.approx(0.03)
+    assert now.waits_s[-1] == pytest.approx((4 * 0.02 + 8 * 0.04) / 12)
     assert set(now.batch_sizes[1:-1]) == {0}
+    assert now.tokens == 16
 
 
 def test_who_is_there_in_one_line(classroom, clock):
@@ -120,6 +121,23 @@ def test_the_class_is_shown_for_the_key_alone(hosted):
     assert host.metric[0].value == "1"
     assert "secret" not in str(host.main)
     assert KEY not in str(host.main)
+
+
+def test_a_shared_text_is_shown_as_text_and_gone_when_it_is_taken_back(hosted):
+    hosted.setenv("LOUPE_HOST_KEY", KEY)
+    student = App()
+    student.say("prefill", prompt=HOSTILE, mode="raw")
+    host = AppTest.from_string(PAGE, default_timeout=60).run()
+    host.text_input[0].input(KEY)
+    host.button[0].click().run()
+    assert "Nobody shares a text just now" in " ".join(str(one.value) for one in host.caption)
+    student.say("share", on=True)
+    host.run()
+    assert HOSTILE in [one.value for one in host.text]
+    assert HOSTILE not in "".join(str(one.value) for kind in ("markdown", "caption", "html") for one in host.get(kind))
+    student.say("share", on=False)
+    host.run()
+    assert not host.text
 
 
 def test_without_a_key_there_is_no_such_page(hosted):

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
 from explorer import driver, moving
+from explorer.engine_pool import EnginePool
+from explorer.leases import Registry
 from explorer.operation import at_once
+from explorer.runtime import Runtime
 from explorer.wire import parse
 from tests.explorer.page_client import Page, engine_held, prefilled
 
@@ -274,3 +278,60 @@ def test_what_the_last_page_left_under_way_is_finished_first(server):
     while second.open:
         second.say()
     assert [step["index"] for step in second.steps] == [0, 1, 2]
+
+
+# --- autoplay -------------------------------------------------------------------------------------------------
+
+
+def test_whoever_presses_a_button_goes_before_autoplay(config):
+    pool = EnginePool(replace(config, max_batch=1), keep_unused_s=0)
+    server = Runtime(pool, Registry())
+    players, person = [prefilled(Page(server)) for _ in range(3)], prefilled(Page(server))
+    order: list[str] = []
+    with engine_held(person):
+        for player in players:
+            player.queue("step", auto=True)
+            player.say()
+        person.queue("step")
+        person.say()
+        for page in (*players, person):
+            waiting = page.tab.job.waiting
+            waiting.add_done_callback(lambda _, name=page.owner: order.append(name))
+    for page in (*players, person):
+        while page.open:
+            page.say()
+    pool.close()
+    assert order[0] == person.owner
+    assert sorted(order[1:]) == sorted(player.owner for player in players)
+
+
+def test_whether_autoplay_asks_is_true_or_false(page):
+    prefilled(page)
+    assert page.ask("step", auto="yes")["error"]["kind"] == "BadCommand"
+    page.ok("step", auto=True)
+
+
+def test_a_tab_that_steps_alone_shares_its_forward_with_nobody(page, server):
+    other = prefilled(Page(server))
+    prefilled(page)
+    page.ok("settings", solo=True)
+    assert page.header["settings"]["solo"] is True
+    for solo, sizes in ((True, [1, 1]), (False, [2, 2])):
+        page.ok("settings", solo=solo)
+        with engine_held(page):
+            for one in (page, other):
+                one.queue("step")
+                one.say()
+        for one in (page, other):
+            while one.open:
+                one.say()
+        assert [one.steps[-1]["batch_size"] for one in (page, other)] == sizes
+
+
+def test_runs_to_come_step_alone_too(page):
+    page.ok("settings", solo=True)
+    prefilled(page)
+    page.ok("fork", step=0)
+    assert all(branch.session.solo for branch in page.tab.workspace.branches)
+    page.ok("settings", solo=False)
+    assert not any(branch.session.solo for branch in page.tab.workspace.branches)

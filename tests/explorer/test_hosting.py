@@ -8,9 +8,10 @@ import pytest
 
 from engine.errors import InvalidSettings
 from explorer import moving
+from explorer.class_now import class_now
 from explorer.engine_pool import EnginePool
 from explorer.hosting import IN_A_CLASS, Hosting, from_environment
-from explorer.leases import Registry
+from explorer.leases import Lease, Registry
 from explorer.runtime import Runtime
 from tests.explorer.page_client import Page, prefilled
 
@@ -130,7 +131,13 @@ def test_no_path_of_the_server_reaches_a_student(student, classroom, pool, confi
 def test_on_ones_own_machine_the_folder_is_shown(page, config):
     prefilled(page)
     assert page.header["model"]["id"] == config.model
-    assert page.header["limits"] == {"models": True, "prompt_characters": 0, "new_tokens": 0, "play_rate": 0}
+    assert page.header["limits"] == {
+        "models": True,
+        "prompt_characters": 0,
+        "new_tokens": 0,
+        "play_rate": 0,
+        "share": False,
+    }
 
 
 def test_a_long_prompt_is_refused_before_it_costs_anything(student):
@@ -185,8 +192,8 @@ def test_steps_that_come_too_fast_wait_and_none_is_lost(pool, monkeypatch):
 
     monkeypatch.setattr(moving, "ALARM", Recorded())
     page.ok("settings", stop={"use_end_ids": False})
-    for _ in range(10):
-        page.ok("step")
+    for turn in range(10):
+        page.ok("step", auto=turn % 2 == 0)
     assert len(page.steps) == 11
     assert waits == pytest.approx([0.02, 0.04])
 
@@ -194,7 +201,7 @@ def test_steps_that_come_too_fast_wait_and_none_is_lost(pool, monkeypatch):
 def test_the_page_is_told_what_is_granted(student):
     prefilled(student)
     assert student.header["limits"] == {
-        "models": False, "prompt_characters": 50, "new_tokens": 4, "play_rate": 100.0
+        "models": False, "share": False, "prompt_characters": 50, "new_tokens": 4, "play_rate": 100.0
     }  # fmt: skip
 
 
@@ -202,3 +209,124 @@ def test_a_link_names_no_session(student):
     prefilled(student)
     query = student.header["session"]["url"]
     assert student.tab.sid not in query
+
+
+def test_the_memory_of_one_run_is_bounded_whatever_it_asks_for(pool):
+    page = prefilled(Page(Runtime(pool, Registry(), replace(CLASS, session_kv_bytes=5_000))))
+    assert page.header["session"]["stop"]["max_kv_bytes"] == 5_000
+    page.ok("settings", stop={"max_kv_bytes": 9_000, "use_end_ids": False})
+    assert page.header["session"]["stop"]["max_kv_bytes"] == 5_000
+    page.ok("settings", stop={"max_kv_bytes": 4_000})
+    assert page.header["session"]["stop"]["max_kv_bytes"] == 4_000
+    assert "max_kv=4000" in page.header["session"]["url"]
+
+
+def test_a_link_does_not_carry_a_limit_that_is_the_classs_alone(pool):
+    page = prefilled(Page(Runtime(pool, Registry(), replace(CLASS, session_kv_bytes=5_000))))
+    assert "max_kv" not in page.header["session"]["url"]
+
+
+# --- what failed ----------------------------------------------------------------------------------------------
+
+
+def failing(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forward(*_, **__):
+        raise RuntimeError("mat1 and mat2 at /srv/loupe/secret.py")
+
+    runner = page.tab.workspace.engine.stepper.runner
+    monkeypatch.setattr(runner, "forward", forward)
+    monkeypatch.setattr(runner, "replay", forward)
+
+
+def test_a_student_never_reads_what_failed_inside(student, monkeypatch, caplog):
+    prefilled(student)
+    with monkeypatch.context() as patch:
+        failing(student, patch)
+        answers = [
+            student.ask("step"),
+            student.ask("prefill", prompt="xyz", mode="raw"),
+            student.ask("prompt_rows"),
+            student.ask("triangle", layer=0, head=0),
+        ]
+    monkeypatch.setattr(moving, "step_of", lambda *_: 1 / 0)
+    answers.append(student.ask("rewind", step=0))
+    for answer in answers:
+        assert not answer["ok"]
+        said = answer["error"]["kind"] + answer["error"]["message"]
+        assert not any(inside in said for inside in ("secret", "mat1", "/srv", "Runtime", "Zero", "Traceback"))
+        assert "session is as it was" in said
+    assert "/srv/loupe/secret.py" in caplog.text
+
+
+def test_on_ones_own_machine_the_message_names_what_failed(page, monkeypatch):
+    prefilled(page)
+    failing(page, monkeypatch)
+    assert "RuntimeError: mat1 and mat2" in page.ask("step")["error"]["message"]
+
+
+# --- sharing --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def watched(pool: EnginePool) -> Runtime:
+    """A class whose host has a page."""
+    return Runtime(pool, Registry(), replace(CLASS, host_key="correct-horse-battery"))
+
+
+def test_nothing_is_shared_until_a_student_says_so_and_it_is_taken_back_at_once(watched):
+    page = prefilled(Page(watched), "my text")
+    prefilled(Page(watched), "another's")
+    assert page.header["shared"] is False
+    assert class_now(watched).shared == ()
+    page.ok("share", on=True)
+    assert page.header["shared"] is True
+    (seen,) = class_now(watched).shared
+    assert (seen.prompt, seen.text, seen.steps) == ("my text", page.steps[-1]["text"], 1)
+    page.ok("step")
+    assert class_now(watched).shared[0].steps == 2
+    page.ok("share", on=False)
+    assert class_now(watched).shared == ()
+    assert page.header["shared"] is False
+
+
+def test_a_shared_text_carries_no_name_and_another_number_each_time(watched):
+    page = prefilled(Page(watched), "my text")
+    numbers = []
+    for _ in range(2):
+        page.ok("share", on=True)
+        (seen,) = class_now(watched).shared
+        numbers.append(seen.number)
+        assert page.tab.sid not in repr(seen) and page.owner not in repr(seen)
+        page.ok("share", on=False)
+    assert numbers[0] != numbers[1]
+
+
+def test_who_is_gone_shares_nothing_any_more(watched):
+    page = prefilled(Page(watched), "my text")
+    page.ok("share", on=True)
+    watched.tabs.release(Lease(page.tab.sid, page.owner))
+    assert class_now(watched).shared == (), "not even within the grace period"
+    again = Page(watched)
+    again.ok("hello", sid=page.tab.sid)
+    assert again.header["shared"] is True, "a reload goes on as it was, visibly"
+    watched.tabs.release(Lease(again.tab.sid, again.owner))
+    assert page.tab.part()
+    third = Page(watched)
+    third.ok("hello", sid=page.tab.sid)
+    assert third.header["shared"] is False
+
+
+def test_a_copy_of_a_shared_tab_is_not_shared(watched):
+    page = prefilled(Page(watched), "my text")
+    page.ok("share", on=True)
+    copy = Page(watched)
+    copy.ok("hello", sid=page.tab.sid)
+    assert copy.header["shared"] is False
+
+
+def test_where_there_is_no_host_to_read_it_nothing_is_shared(student, page):
+    for one in (student, page):
+        prefilled(one)
+        assert one.ask("share", on=True)["error"]["kind"] == "NotHere"
+        assert one.header["shared"] is False
+        one.ok("share", on=False)

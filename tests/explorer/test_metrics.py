@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 import urllib.request
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -12,16 +14,17 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from engine.config import EngineConfig
 from engine.errors import LoupeError
+from engine.meter import EngineHealth, add_up
 from explorer.engine_pool import EnginePool
 from explorer.health import Health, Report
 from explorer.health_route import HealthRoute
 from explorer.hosting import Hosting
 from explorer.leases import Lease, Limits, Registry
-from explorer.meter import Meter, Tally
-from explorer.metrics import registry_of, serve
+from explorer.metrics import _histograms, registry_of, serve
 from explorer.runtime import Runtime
 from tests.explorer.page_client import Page, engine_held, prefilled
 from tests.explorer.test_leases import Clock
+from tests.explorer.test_runtime import kill
 from tests.fresh_loop import run_async
 
 
@@ -32,40 +35,43 @@ def numbers(server: Runtime) -> dict[str, float]:
     return {sample.name + sample.labels.get("le", ""): sample.value for sample in samples}
 
 
-def test_a_tally_counts_values_at_or_below_each_bound():
-    tally = Tally((1, 2, 4))
-    for value in (1, 2, 2, 3, 9):
-        tally.add(value)
-    assert tally.cumulative() == [(1, 1), (2, 3), (4, 4), (float("inf"), 5)]
-    assert tally.sum == 17
-
-
-def test_a_scrape_counts_what_was_done(server):
-    page = prefilled(Page(server))
+def test_a_scrape_counts_what_was_done(own_server):
+    page = prefilled(Page(own_server))
     page.ok("step")
     page.ok("step")
-    found = numbers(server)
-    assert found["loupe_sessions"] == found["loupe_sessions_known"] == 1
-    assert found["loupe_tokens_total"] == 3
-    assert (found["loupe_step_batch_size_bucket1"], found["loupe_step_batch_size_count"]) == (3, 3)
-    assert found["loupe_step_wait_seconds_count"] == 3
-    assert found["loupe_step_wait_seconds_sum"] == pytest.approx(
-        sum(step["timing_ms"]["wait"] for step in page.steps) / 1000
-    )
-    assert found["loupe_kv_bytes"] == page.steps[-1]["kv_bytes"] > 0
-    assert (found["loupe_engine_up"], found["loupe_engine_heartbeat_age_seconds"]) == (1, 0)
+    found = numbers(own_server)
+    assert found["loupe_sessions"] == found["loupe_sessions_known"] == found["loupe_runs"] == 1
+    assert (found["loupe_tokens_total"], found["loupe_prefills_total"]) == (3, 1)
+    assert (found["loupe_forward_batch_size_bucket1"], found["loupe_forward_batch_size_count"]) == (2, 2)
+    assert found["loupe_step_wait_seconds_count"] == 2
+    assert found["loupe_step_wait_seconds_bucket+Inf"] == 2
+    waits = [step["timing_ms"]["wait"] for step in page.steps[1:]]
+    assert found["loupe_step_wait_seconds_sum"] == pytest.approx(sum(waits) / 1000)
+    assert found["loupe_kv_live_bytes"] == page.steps[-1]["kv_bytes"] > 0
+    assert found["loupe_kv_bytes"] == page.steps[-1]["memory"]["kv_reserved_bytes"]
+    assert found["loupe_engine_up"] == 1
+    assert 0 <= found["loupe_engine_heartbeat_age_seconds"] < 60
 
 
-def test_looking_draws_no_token(server):
-    page = prefilled(Page(server))
+def test_a_histogram_of_forwards_as_on_paper():
+    sizes = ((1, 5), (3, 2), (64, 1), (70, 1))  # (sessions in a forward, such forwards)
+    counters = replace(add_up([]), batch_sizes=sizes)
+    batch, _ = _histograms(counters)
+    found = {sample.labels.get("le", sample.name): sample.value for sample in batch.samples}
+    assert [found[bound] for bound in ("1", "2", "4", "64", "+Inf")] == [5, 5, 7, 8, 9]
+    assert found["loupe_forward_batch_size_sum"] == 5 + 6 + 64 + 70
+
+
+def test_looking_draws_no_token(own_server):
+    page = prefilled(Page(own_server))
     page.ok("what_if", step=0, sampling={"temperature": 0.5})
     page.ok("fork", step=0)
-    assert numbers(server)["loupe_tokens_total"] == 1
+    assert numbers(own_server)["loupe_tokens_total"] == 1
 
 
-def test_an_evicted_cache_is_counted_once_and_its_bytes_are_gone(pool):
+def test_a_cache_that_is_freed_is_counted_once_and_its_bytes_are_gone(own_server):
     clock = Clock()
-    server = Runtime(pool, Registry(Limits(grace_s=60), clock))
+    server = Runtime(own_server.pool, Registry(Limits(grace_s=60), clock))
     page = prefilled(Page(server))
     server.tabs.release(Lease(page.tab.sid, page.owner))
     server.reap()
@@ -73,9 +79,10 @@ def test_an_evicted_cache_is_counted_once_and_its_bytes_are_gone(pool):
     server.reap()
     server.reap()
     found = numbers(server)
-    assert (found["loupe_evictions_total"], found["loupe_kv_bytes"], found["loupe_sessions"]) == (1, 0, 0)
+    assert (found["loupe_releases_total"], found["loupe_kv_bytes"], found["loupe_sessions"]) == (1, 0, 0)
+    assert found["loupe_evictions_total"] == 0, "it went because nobody used it, not for want of room"
     page.ok("step")
-    assert numbers(server)["loupe_kv_bytes"] == page.steps[-1]["kv_bytes"]
+    assert numbers(server)["loupe_kv_live_bytes"] == page.steps[-1]["kv_bytes"]
 
 
 def test_visitors_in_line_are_counted(pool):
@@ -120,44 +127,40 @@ def test_a_taken_port_costs_only_the_numbers(server, monkeypatch, caplog):
     assert "no metrics: port 9100" in caplog.text
 
 
-def test_recent_steps_are_those_of_the_last_while(server):
-    clock = Clock()
-    meter = Meter(clock)
-    record = prefilled(Page(server)).tab.workspace.active.records[0]
-    for clock.now in (0.0, 50.0, 100.0):
-        meter.stepped(replace(record, batch_size=int(clock.now) + 1))
-    assert [seen.batch_size for seen in meter.recent(60)] == [51, 101]
-
-
 # --- health ---------------------------------------------------------------------------------------------------
 
 
 def test_an_engine_that_answers_is_well(pool):
     health = Health(pool)
-    assert [health.look().is_well for _ in range(3)] == [True] * 3
+    assert [health.look().words for _ in range(3)] == ["engine: well"] * 3
 
 
-def test_a_hung_forward_is_noticed_by_its_unanswered_question(server):
-    clock = Clock()
-    health = Health(server.pool, clock=clock, patience_s=60)
+def test_a_hung_forward_turns_the_health_check_and_its_end_turns_it_back(server):
+    health = Health(server.pool, patience_s=1.5)  # an idle engine shows itself once a second
     page = Page(server)
+    until(lambda: answer_of(health)[0] == 200)
     with engine_held(page):
-        health.look()
-        clock.now = 59.9
-        assert health.look() == Report(True, "engine: no answer for 59.9 s", 59.9)
-        clock.now = 60
-        assert health.look() == Report(False, "engine: no answer for 60.0 s", 60.0)
+        until(lambda: answer_of(health)[0] == 503)
+        assert not health.look().is_well
+        assert health.look().heartbeat_age_s >= 1.5
     page.tab.workspace.engine.submit("after", lambda: iter(())).result(timeout=30)
-    assert health.look() == Report(True, "engine: well")
+    until(lambda: answer_of(health)[0] == 200)
 
 
-def test_an_idle_hour_is_no_illness(pool):
-    clock = Clock()
-    health = Health(pool, clock=clock)
-    health.look()
-    pool.request().future.result().submit("after", lambda: iter(())).result(timeout=30)
-    clock.now = 3600
-    assert health.look() == Report(True, "engine: well")
+def test_a_turn_that_takes_long_is_worth_a_word_before_it_is_an_illness(pool):
+    health = Health(pool)
+    long = EngineHealth(alive=True, heartbeat_age_s=12.3, busy=True, waiting=3)
+    assert health._report(long) == Report(True, "engine: no sign of life for 12 s", 12.3)
+    assert health._report(replace(long, heartbeat_age_s=61)).is_well is False
+    assert health._report(replace(long, heartbeat_age_s=0.9)).words == "engine: well"
+    assert health._report(replace(long, alive=False)) == Report(False, "engine: stopped", 12.3)
+
+
+def until(holds) -> None:
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline, "it never came about"
+        time.sleep(0.02)
 
 
 def test_a_model_on_its_way_is_well_and_one_that_failed_is_not(config: EngineConfig):
@@ -176,14 +179,16 @@ def test_a_model_on_its_way_is_well_and_one_that_failed_is_not(config: EngineCon
     assert health.look() == Report(False, "engine: the model could not be loaded")
 
 
-def test_an_engine_that_ended_is_replaced(own_server):
-    health = own_server.health
-    health.look()
-    own_server.pool.request().future.result().close()
-    health.look()
-    loading = health._loading
-    assert loading is not None and loading.future.result(timeout=60).is_alive
-    assert health.look().is_well
+def test_an_engine_whose_thread_dies_is_replaced_by_the_health_check_and_a_run_goes_on_in_the_next(own_server):
+    page = prefilled(Page(own_server))
+    page.ok("step")
+    kill(own_server)
+    status, said = answer_of(own_server.health)
+    assert (status, said) == (200, b"ok\nengine: loading, 0%\n")
+    until(lambda: answer_of(own_server.health)[1] == b"ok\nengine: well\n")
+    assert own_server.revive(page.tab.sid, page.owner, own_server.pool.request()) is page.tab
+    page.ok("step")
+    assert len(page.steps) == 3
 
 
 async def _streamlit(scope, receive, send):
@@ -193,7 +198,12 @@ async def _streamlit(scope, receive, send):
     await send({"type": "http.response.body", "body": b"ok" if status == 200 else b"unavailable"})
 
 
-def answer_to(path: str, report: Report, **scope) -> tuple[int, bytes]:
+def answer_of(health: Health) -> tuple[int, bytes]:
+    """What a health check gets, through the real route."""
+    return answer_to("/_stcore/health", health.look)
+
+
+def answer_to(path: str, look: Callable[[], Report], **scope) -> tuple[int, bytes]:
     said = []
 
     async def send(message):
@@ -202,18 +212,22 @@ def answer_to(path: str, report: Report, **scope) -> tuple[int, bytes]:
     async def receive():
         return {"type": "http.request"}
 
-    route = HealthRoute(_streamlit, lambda: report)
+    route = HealthRoute(_streamlit, look)
     run_async(route({"type": "http", "method": "GET", "path": path, **scope}, receive, send))
     return said[0]["status"], b"".join(message.get("body", b"") for message in said)
 
 
 def test_the_health_check_says_how_the_engine_is():
-    assert answer_to("/_stcore/health", Report(True, "engine: well")) == (200, b"ok\nengine: well\n")
-    assert answer_to("/loupe/_stcore/health", Report(False, "engine: stopped")) == (503, b"engine: stopped\n")
+    well = Report(True, "engine: well")
+    assert answer_to("/_stcore/health", lambda: well) == (200, b"ok\nengine: well\n")
+    ill = Report(False, "engine: stopped")
+    assert answer_to("/loupe/_stcore/health", lambda: ill) == (503, b"engine: stopped\n")
 
 
 def test_streamlits_own_illness_and_other_paths_pass_untouched():
-    ill = Report(False, "engine: stopped")
+    def ill() -> Report:
+        return Report(False, "engine: stopped")
+
     assert answer_to("/_stcore/health", ill, status=503) == (503, b"unavailable")
     assert answer_to("/", ill) == (200, b"ok")
     assert answer_to("/_stcore/health", ill, method="HEAD") == (200, b"ok")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
+from engine.config import Budgets, EngineConfig
 from engine.kv_store import KVStore
 from explorer.engine_pool import EnginePool
-from explorer.hosting import Hosting
 from explorer.leases import Lease, Limits, Registry
 from explorer.runtime import Runtime
 from tests.explorer.page_client import Page, engine_held, prefilled
@@ -129,6 +131,7 @@ def test_a_thousand_sessions_opened_and_abandoned_leave_nothing_behind(server, c
 
     prefilled(Page(server))
     before, users, threads = live_bytes(), loading.users, threading.active_count()
+    places = len(loading.future.result().sessions)
     most = 0
     for number in range(1_000):
         page = prefilled(Page(server), f"student {number}")
@@ -145,37 +148,120 @@ def test_a_thousand_sessions_opened_and_abandoned_leave_nothing_behind(server, c
     assert live_bytes() <= before
     assert loading.users == users
     assert threading.active_count() == threads
+    settle(loading.future.result())
+    assert len(loading.future.result().sessions) == places
 
 
 def _states(server: Runtime):
     return [tab.workspace.active.session._state for tab in server.tabs.tenants()]
 
 
-def test_over_the_budget_the_longest_untouched_cache_goes_first(pool, clock):
-    server = Runtime(pool, Registry(LIMITS, clock), Hosting(mode="hosted", kv_bytes=1))
-    pages = []
-    for clock.now in (0, 1, 2):
-        pages.append(prefilled(Page(server)))
-    clock.now = 3
-    pages[0].say()  # touched last
-    each = pages[0].tab.kv_bytes
-    server.hosting = replace(server.hosting, kv_bytes=2 * each)
-    server.reap()
-    assert [state_of(page).is_released for page in pages] == [False, True, False]
-    server.hosting = replace(server.hosting, kv_bytes=2 * each - 1)
-    server.reap()
-    assert [state_of(page).is_released for page in pages] == [False, True, True]
+def test_a_tab_that_is_gone_for_good_gives_its_places_back(endless, clock):
+    engine = endless.tab.workspace.engine
+    before = len(engine.sessions)
+    endless.ok("fork", step=1)
+    assert len(engine.sessions) == before + 1
+    leave(endless, clock)
+    assert len(engine.sessions) == before + 1, "its owner may come back: the recipes stay"
+    clock.now += 3_600
+    endless.server.reap()
+    settle(engine)
+    assert len(engine.sessions) == before - 1
+
+
+def test_starting_over_gives_the_places_of_every_run_back(endless):
+    engine = endless.tab.workspace.engine
+    endless.ok("fork", step=1)
+    before = len(engine.sessions)
+    prefilled(endless, "xyz")
+    settle(engine)
+    assert len(engine.sessions) == before - 1, "two runs are closed, one is new"
+    endless.ok("reset")
+    settle(engine)
+    assert len(engine.sessions) == before - 2
+
+
+def test_a_prefill_that_is_refused_gives_its_place_back(endless):
+    engine = endless.tab.workspace.engine
+    before = len(engine.sessions)
+    assert not endless.ask("prefill", prompt="x" * 1024, mode="raw")["ok"]
+    settle(engine)
+    assert len(engine.sessions) == before
+
+
+def settle(engine) -> None:
+    """Wait until the engine has done what was asked of it so far."""
+    deadline = time.monotonic() + 30
+    while engine.counters().waiting and time.monotonic() < deadline:
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def small(config: EngineConfig, clock: Clock) -> Iterator[Runtime]:
+    """A server whose engine holds two sessions."""
+    yield from served(replace(config, budgets=Budgets(max_sessions=2)), clock)
+
+
+@pytest.fixture
+def narrow(config: EngineConfig, clock: Clock) -> Iterator[Runtime]:
+    """A server whose engine holds two small caches."""
+    yield from served(replace(config, budgets=Budgets(kv_bytes=2 * 64 * PER_TOKEN), prefix_bytes=0), clock)
+
+
+def served(config: EngineConfig, clock: Clock) -> Iterator[Runtime]:
+    server = Runtime(EnginePool(config, keep_unused_s=0), Registry(LIMITS, clock))
+    server.pool.request().future.result(timeout=60)
+    yield server
+    server.pool.close()
+
+
+PER_TOKEN = 2 * 2 * 2 * 16 * 4  # key and value, 2 layers, 2 heads, 16 wide, 4 bytes
+
+
+def test_a_class_without_a_place_is_told_so_with_its_number_in_line(small):
+    for _ in range(2):
+        prefilled(Page(small))
+    late, later = Page(small), Page(small)
+    first = late.ask("prefill", prompt="abc", mode="raw")["error"]
+    second = later.ask("prefill", prompt="abc", mode="raw")["error"]
+    assert first["kind"] == second["kind"] == "NoPlace"
+    assert "you are next in line" in first["message"]
+    assert "you are number 2 in line" in second["message"]
+    assert "you are next in line" in late.ask("prefill", prompt="abc", mode="raw")["error"]["message"]
+
+
+def test_a_fork_without_a_place_is_refused_and_the_run_goes_on(small):
+    page, _ = prefilled(Page(small)), prefilled(Page(small))
+    assert page.ask("fork", step=0)["error"]["kind"] == "NoPlace"
+    page.ok("step")
+
+
+def test_who_waited_gets_the_place_before_a_newcomer(small):
+    one, _ = prefilled(Page(small)), prefilled(Page(small))
+    late, newcomer = Page(small), Page(small)
+    assert not late.ask("prefill", prompt="abc", mode="raw")["ok"]
+    one.ok("reset")
+    settle(one.tab.workspace.engine)
+    assert "number 2" in newcomer.ask("prefill", prompt="abc", mode="raw")["error"]["message"]
+    prefilled(late)
+
+
+def test_runs_whose_tabs_have_left_make_room_the_one_that_left_first_before_the_others(small, clock):
+    first, second = prefilled(Page(small)), prefilled(Page(small))
+    leave(first, clock)
+    leave(second, clock)
+    prefilled(Page(small))
+    assert small.tabs.get(first.tab.sid) is None
+    assert small.tabs.get(second.tab.sid) is second.tab
+
+
+def test_over_the_budget_the_engine_frees_the_cache_that_was_not_touched_for_longest(narrow):
+    pages = [prefilled(Page(narrow)) for _ in range(2)]
+    pages[0].ok("step")
+    assert [state_of(page).is_released for page in pages] == [False, False]
+    prefilled(pages[0], "a prompt of its own that is longer than the sixty-four tokens there is room for at first")
+    settle(pages[0].tab.workspace.engine)
+    assert [state_of(page).is_released for page in pages] == [False, True]
+    assert narrow.counters().evictions == 2, "the run that is being replaced makes room as well"
     pages[1].ok("step")
-    assert len(pages[1].steps) == 2
-
-
-def test_work_under_way_is_never_shed(pool, clock):
-    server = Runtime(pool, Registry(LIMITS, clock), Hosting(mode="hosted", kv_bytes=1))
-    page = prefilled(Page(server))
-    with engine_held(page):
-        n = page.queue("prefill", prompt="x" * 40, mode="raw")
-        page.say()
-        server.reap()
-    while page.open:
-        page.say()
-    assert page.answers[n]["ok"]
+    assert pages[1].steps[-1]["rebuilt_tokens"] == 3

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 
-from engine.config import EngineConfig
+from engine.config import Budgets, EngineConfig
 from engine.errors import LoupeError
 from explorer import recipe_json
 from explorer.engine_pool import EnginePool
 from explorer.hosting import Hosting
 from explorer.leases import Lease, Registry
 from explorer.recipe_json import to_json
-from explorer.runtime import Runtime, _engine_config
-from tests.explorer.page_client import Page, engine_held
+from explorer.runtime import Runtime, engine_config
+from tests.explorer.page_client import Page, engine_held, prefilled
 
 # --- reload, duplicate, restart -------------------------------------------------------------------------------
 
@@ -33,6 +34,18 @@ def test_a_reload_takes_up_the_very_session(run, server):
     assert again.hello == {"how": "resumed"}
     assert (again.drawn, len(server.tabs)) == (run.drawn, 1)
     again.ok("step")
+
+
+def test_a_copy_steps_alone_where_its_original_does(run):
+    run.ok("settings", solo=True)
+    copy = reopened(run)
+    assert copy.header["settings"]["solo"] is True
+    assert copy.tab.workspace.active.session.solo
+
+
+def test_a_rebuilt_tab_steps_alone_where_it_remembers_that(run, pool):
+    assert reopened(run, Runtime(pool, Registry()), solo=True).tab.workspace.active.session.solo
+    assert not reopened(run, Runtime(pool, Registry())).tab.workspace.active.session.solo
 
 
 def test_a_duplicated_tab_gets_a_copy_of_its_own(run, server):
@@ -155,6 +168,92 @@ def test_the_recipe_of_a_copy_is_the_servers_not_the_browsers(run):
 
 
 def test_a_class_shares_prompts_and_one_person_sees_every_prefill_at_its_price():
-    assert _engine_config(Hosting()).prefix_bytes == 0
-    assert _engine_config(Hosting(mode="hosted", model="named")) == EngineConfig(model="named")
+    assert engine_config(Hosting()).prefix_bytes == 0
+    assert engine_config(Hosting(mode="hosted", model="named")) == EngineConfig(model="named")
     assert EngineConfig().prefix_bytes > 0
+
+
+def test_the_limits_of_a_class_are_the_engines_budgets():
+    hosting = Hosting(
+        mode="hosted", max_sessions=30, max_branches=4, kv_bytes=10**9, session_kv_bytes=10**7, max_new_tokens=50
+    )
+    budgets = engine_config(hosting).budgets
+    assert budgets == Budgets(150, 10**9, 10**7, 50), "30 tabs, each with 4 runs and one that replaces them"
+    assert engine_config(Hosting()).budgets == Budgets()
+
+
+# --- an engine that dies --------------------------------------------------------------------------------------
+
+
+def kill(server: Runtime) -> None:
+    """End the engine's thread in the middle of a turn, as a fault of the process would."""
+    (engine,) = server.pool.running()
+
+    def die() -> None:
+        raise SystemExit("injected")
+
+    engine._ready.result().turn = die  # type: ignore[method-assign]
+    with suppress(LoupeError):
+        engine.submit("somebody", lambda: iter(())).result(timeout=30)  # type: ignore[arg-type, return-value]
+    engine._thread.join(30)
+    assert not engine.is_alive
+
+
+def restarted(server: Runtime) -> None:
+    loading = server.pool.request()
+    loading.future.result(timeout=60)
+    server.pool.leave(loading)
+
+
+def test_every_run_of_a_tab_goes_on_in_the_engine_that_replaced_a_dead_one(own_server):
+    page = prefilled(Page(own_server))
+    page.ok("settings", stop={"use_end_ids": False}, seed=3)
+    page.ok("step")
+    page.ok("fork", step=0)
+    page.ok("step")
+    twin = reopened(page)
+    kill(own_server)
+    restarted(own_server)
+    assert own_server.tab(page.tab.sid, page.owner) is None
+    revived = own_server.revive(page.tab.sid, page.owner, own_server.pool.request())
+    assert revived is page.tab
+    before = page.drawn
+    page.ok("step")
+    assert page.drawn[:-1] == before
+    assert len(page.header["session"]["branches"]) == 2
+    page.ok("switch", branch=1)
+    page.ok("step")
+    assert len(page.steps) == 3
+    assert not any(branch.is_lost for branch in page.tab.workspace.branches)
+    assert twin.tab.is_alive is False, "nobody has asked for it yet"
+
+
+def test_a_reload_after_the_engine_died_takes_up_the_very_session(own_server):
+    page = prefilled(Page(own_server))
+    page.ok("step")
+    kill(own_server)
+    restarted(own_server)
+    own_server.tabs.release(Lease(page.tab.sid, page.owner))
+    again = reopened(page)
+    assert again.tab is page.tab
+    assert again.drawn == page.drawn
+    again.ok("step")
+
+
+def test_in_a_full_class_a_tab_whose_engine_died_keeps_its_place(own_server):
+    own_server.hosting = Hosting(mode="hosted", max_sessions=1)
+    page = prefilled(Page(own_server))
+    kill(own_server)
+    restarted(own_server)
+    assert own_server.ask("somebody else") is not None
+    assert own_server.revive(page.tab.sid, page.owner, own_server.pool.request()) is page.tab
+    page.ok("step")
+
+
+def test_nobody_revives_another_ones_tab(own_server):
+    page = prefilled(Page(own_server))
+    kill(own_server)
+    restarted(own_server)
+    loading = own_server.pool.request()
+    assert own_server.revive(page.tab.sid, "thief", loading) is None
+    own_server.pool.leave(loading)

@@ -1,0 +1,155 @@
+"""What a thousand tabs leave behind that were opened and abandoned: `python -m benchmarks.tabs`.
+
+The page's Python side and the real engine, without a browser: each tab says what a page would, and goes away without a
+word. A clock of our own lets grace period and memory of the recipe pass at once. What is counted between rounds is
+what the process holds once everybody is gone and forgotten; shared prompts have a budget of their own, and fill it
+before the first count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from types import MappingProxyType
+
+from benchmarks.sessions import settled_bytes
+from engine.config import EngineConfig
+from explorer.engine_pool import EnginePool
+from explorer.hosting import IN_A_CLASS, Hosting
+from explorer.leases import Lease, Limits, Registry
+from explorer.runtime import Runtime, Tab, engine_config
+from explorer.wire import Command, Wire
+
+PROMPTS = tuple(f"Exercise {number}: the cat sat on the" for number in range(12))
+STEP: tuple[str, Mapping[str, object]] = ("step", MappingProxyType({}))
+ROUNDS = 5
+WAYS = (0, 1, 1, 2, 1, 1, 1, 3)  # of leaving, see open_and_leave: most have only prefilled something
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What is there while nobody is.
+
+    python_objects  as the garbage collector counts them, less the forwards that the engine remembers one by one
+    places          sessions in the engine's table; kv_bytes is what they hold
+    users           of the model, by the pool's count
+    """
+
+    tabs_so_far: int
+    process_bytes: int
+    python_objects: int
+    threads: int
+    tabs_known: int
+    places: int
+    kv_bytes: int
+    prefix_bytes: int
+    users: int
+
+
+class Clock:
+    """Seconds that pass when we say so."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Abandoned:
+    """Opens tabs, one after the other, and leaves them in every way that somebody can."""
+
+    def __init__(self, model: str) -> None:
+        hosting = Hosting(mode="hosted", model=model, **IN_A_CLASS)  # type: ignore[arg-type]
+        self.clock = Clock()
+        self.server = Runtime(EnginePool(engine_config(hosting)), Registry(Limits(), self.clock), hosting)
+        self.loading = self.server.pool.request()
+        self.engine = self.loading.future.result()
+
+    def open_and_leave(self, number: int) -> None:
+        """One tab: only opened, prefilled, stepped and forked, or left while its prefill runs."""
+        owner = f"visitor {number}"
+        tab = self.server.open_tab(owner, {}, self.server.pool.request())
+        prefill = ("prefill", {"prompt": PROMPTS[number % len(PROMPTS)], "mode": "raw"})
+        ways = ((), (prefill,), (prefill, *[STEP] * 4, ("fork", {"step": 2}), STEP))
+        way = WAYS[number % len(WAYS)]
+        commands = ways[way] if way < len(ways) else (("prefill", {"prompt": f"{number} " * 160, "mode": "raw"}),)
+        wire = _wire(owner, commands)
+        self.server.receive(tab, owner, wire)
+        if way < len(ways):
+            self._until_done(tab, owner, wire)
+        tab.frames.build()
+        self.server.tabs.release(Lease(tab.sid, owner))
+        self.clock.now += 20.0  # so three are within their grace period at any time
+        self.server.reap()
+
+    def everybody_forgotten(self) -> None:
+        """Let an hour pass."""
+        for _ in range(2):
+            self.clock.now += Limits().forget_s
+            self.server.reap()
+        while self.engine.counters().waiting:
+            time.sleep(0.01)
+
+    def held(self, so_far: int) -> Held:
+        """Count, once what is free has been given back."""
+        used = settled_bytes()
+        counters = self.engine.counters()
+        return Held(
+            tabs_so_far=so_far,
+            process_bytes=used,
+            python_objects=len(gc.get_objects()) - len(counters.recent),
+            threads=threading.active_count(),
+            tabs_known=len(self.server.tabs),
+            places=counters.sessions,
+            kv_bytes=counters.kv_reserved_bytes,
+            prefix_bytes=counters.prefix_bytes,
+            users=self.loading.users,
+        )
+
+    def _until_done(self, tab: Tab, owner: str, wire: Wire) -> None:
+        last = wire.commands[-1].n
+        while tab.log.done < last:
+            self.server.receive(tab, owner, wire)
+
+
+def _wire(mount: str, commands: Sequence[tuple[str, object]]) -> Wire:
+    said = [("hello", {}), *commands]
+    numbered = tuple(Command(n, op, args) for n, (op, args) in enumerate(said, 1))  # type: ignore[arg-type]
+    return Wire(mount, None, 0, 0, 0, numbered)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print one row before, and one after each round."""
+    words = argparse.ArgumentParser(prog="python -m benchmarks.tabs", description=__doc__)
+    words.add_argument("--tabs", type=int, default=1_000, help="opened and abandoned (default: %(default)s)")
+    words.add_argument("--model", default=EngineConfig().model, help="a name, a folder or a .gguf file")
+    args = words.parse_args(arguments)
+    bench = Abandoned(args.model)
+    warm = 4 * len(PROMPTS)
+    for number in range(warm):
+        bench.open_and_leave(number)
+    bench.everybody_forgotten()
+    print("  ".join(known.name for known in fields(Held)))
+    show(bench.held(0))
+    each = max(1, args.tabs // ROUNDS)
+    for part in range(ROUNDS):
+        for number in range(each):
+            bench.open_and_leave(warm + part * each + number)
+        bench.everybody_forgotten()
+        show(bench.held((part + 1) * each))
+    bench.server.pool.close()
+    return 0
+
+
+def show(row: Held) -> None:
+    """One row under the names."""
+    print("  ".join(f"{value:,}".rjust(len(name)) for name, value in asdict(row).items()), flush=True)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,53 @@
+"""A class in real browsers: what a student shares, and what the host sees of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from benchmarks.app import started
+from tests.browser.step_page import StepPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+KEY = "correct-horse-battery"
+HOSTILE = "<b>bold</b> *starred* $x$ :red[no]"
+
+
+@pytest.fixture(scope="module")
+def class_url(bundled: object) -> Iterator[str]:
+    """A class of the bundled model, with a page for its host."""
+    hosted = {"LOUPE_MODE": "hosted", "LOUPE_HOST_KEY": KEY, "LOUPE_MODEL": ""}
+    with started(("-m", "streamlit", "run", "asgi.py"), hosted) as app:
+        yield app.url
+
+
+def host_page(browser: Browser, url: str) -> Page:
+    page = browser.new_page()
+    page.goto(f"{url}/class")
+    page.get_by_label("Key").fill(KEY)
+    page.get_by_role("button", name="Show the class").click()
+    page.get_by_text("Shared with you").wait_for()
+    return page
+
+
+def test_the_host_reads_what_a_student_shares_as_text_and_only_while_it_is_shared(
+    page: Page, browser: Browser, class_url: str
+):
+    student = StepPage(page, class_url).open().prefilled(HOSTILE)
+    host = host_page(browser, class_url)
+    expect(host.get_by_text("Nobody shares a text just now")).to_be_visible()
+    switch = page.locator(".share-switch")
+    expect(switch).to_have_attribute("aria-checked", "false")
+    switch.click()
+    expect(switch).to_have_attribute("aria-checked", "true")
+    expect(switch).to_contain_text("host can read this")
+    expect(host.get_by_text(HOSTILE, exact=True)).to_be_visible()
+    student.step()
+    expect(host.get_by_text("2 steps")).to_be_visible()
+    switch.click()
+    expect(switch).to_have_attribute("aria-checked", "false")
+    expect(host.get_by_text(HOSTILE, exact=True)).to_have_count(0)
+    host.close()
