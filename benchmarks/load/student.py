@@ -120,7 +120,8 @@ class Student:
             await asyncio.sleep(max(0.0, began + 1 / self._plan.play_rate - time.perf_counter()))
 
     def _step(self, due: float) -> asyncio.Future[Answer]:
-        future = self.page.send("step", asked=due)
+        how = {"auto": True} if self.habit == "plays" else {}  # as the page's player says it
+        future = self.page.send("step", asked=due, **how)
         self._pressing.add(future)
         self._seen.pressed += 1
         future.add_done_callback(self._answered)
