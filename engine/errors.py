@@ -10,6 +10,7 @@
     │   ├── ModelUnreachable   the Hub or the package index did not answer
     │   ├── ModelTooLarge      the weights do not fit in memory
     │   ├── UnsupportedModel   the architecture does not let its attention be seen
+    │   ├── InvalidConfig      a config lacks a field, or one cannot be (also a ValueError)
     │   ├── CorruptModel       files are truncated, unreadable, or not what they should be
     │   └── ImportFailed       the one-time import could not be finished (a full disk, say)
     ├── EngineFault            a step failed inside the model; `detail` is for the log and for whoever owns the machine
@@ -19,6 +20,7 @@
         ├── UnknownStep        a step or token that this session does not have
         ├── NumericalFailure   the model returned NaN or no finite score
         ├── EngineFull         every place for a session is taken
+        ├── EngineBusy         somebody's work is under way, and this must run alone
         └── EngineStopped      the thread that owns the model is gone
 
 A broken promise between our own files is an assert, never one of these.
@@ -65,6 +67,10 @@ class UnsupportedModel(ModelError):
     """The architecture cannot be inspected."""
 
 
+class InvalidConfig(ModelError, ValueError):
+    """A config from which no decoder's shape can be read: the message names the field and the fix."""
+
+
 class CorruptModel(ModelError):
     """The files are damaged or not what they claim to be."""
 
@@ -103,6 +109,10 @@ class NumericalFailure(SessionError):
 
 class EngineFull(SessionError):
     """There is no place for one more session."""
+
+
+class EngineBusy(SessionError):
+    """Somebody's work is waiting or under way, and what was asked must run with nothing beside it."""
 
 
 class EngineStopped(SessionError):
