@@ -50,7 +50,7 @@ def anywhere() -> None:
 
 def _sums(parameters: int, floor: Floor, rates: Rates, levers: Levers) -> None:
     with st.container(horizontal=True):
-        number_card("parameters", number_text(parameters), f"{number_text(floor.streamed, 'B')} read in a pass")
+        number_card("parameters", _count(parameters), f"{number_text(floor.streamed, 'B')} read in a pass")
         number_card("to hold", number_text(floor.held, "B"), f"{number_text(floor.cache, 'B')} of it caches")
         number_card("floor, per token", number_text(floor.token_s, "s"), f"waits for {floor.bound}")
         number_card("tokens per second", number_text(floor.rate), f"{number_text(1 / floor.token_s)} for each request")
@@ -78,3 +78,8 @@ def _turns(curve: BatchCurve, context: int) -> str:
         f"{words} Caches of more than {curve.context:,.0f} tokens keep the step as a whole waiting for memory at any "
         f"batch. {where}"
     )
+
+
+def _count(parameters: int) -> str:
+    """Parameters as they are spoken of: "70.6 billion"."""
+    return f"{parameters / 1e9:.3g} billion" if parameters >= 1e9 else f"{parameters / 1e6:.3g} million"

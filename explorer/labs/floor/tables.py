@@ -66,8 +66,8 @@ def pair_rows(pair: Pair) -> Rows:
                 f"{first.dtype} drew": pair.pieces[a],
                 f"{second.dtype} drew": pair.pieces[b],
                 "same": "yes" if a == b else "no",
-                f"{first.dtype}, ms": round(first.forward_ms[i - 1], 2) if i else "prefill",
-                f"{second.dtype}, ms": round(second.forward_ms[i - 1], 2) if i else "prefill",
+                f"{first.dtype}, ms": f"{first.forward_ms[i - 1]:.2f}" if i else "prefill",
+                f"{second.dtype}, ms": f"{second.forward_ms[i - 1]:.2f}" if i else "prefill",
             }
         )
     return rows
