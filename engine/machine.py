@@ -23,12 +23,12 @@ from torch import Tensor
 from engine.linear_kernels import METHODS, Kernel
 from engine.measure import synchronise
 
-SWEEP_BYTES = {"cpu": 256 << 20, "cuda": 1 << 30}  # far more than any cache that is not counted below
-MATRIX_BYTES = {"cpu": 16 << 20, "cuda": 256 << 20}
+SWEEP_BYTES = {"cpu": 128 << 20, "cuda": 1 << 30}  # at least; and four times the largest cache
+MATRIX_BYTES = {"cpu": 8 << 20, "cuda": 256 << 20}
 WIDTH = 2048  # of every matrix that is swept
 SWEEP_S, MULTIPLY_S = 0.4, 0.2  # time to spend, allocation apart
 MIN_PASSES, PATIENCE = 3, 2  # on a busy machine as many passes, but not for more than this many times as long
-HOPELESS = 2.0  # a kernel this many times slower in its first pass is not timed again
+SAMPLE, ROUNDS = 3, 4  # matrices and rounds that the kernel is chosen by
 SIDES = (256, 512, 1024, 2048, 4096, 8192)  # of the square products, tried upwards while one is quick
 LONG_S = 0.02  # a product that takes longer is large enough
 MEMORY_SHARE = 0.25  # of what is free
@@ -137,9 +137,17 @@ def _sweep(device: torch.device, dtype: torch.dtype) -> tuple[Rate, str, int]:
     passes: dict[str, list[Run]] = {
         name: [partial(kernel, x) for kernel in kernels] for name, kernels in _kernels(weights, x).items()
     }
-    times = _times(passes, device, SWEEP_S)
-    method = min(times, key=lambda name: _undisturbed(times[name]))
-    return _rate(size, times[method]), method, size
+    method = _quickest({name: runs[:SAMPLE] for name, runs in passes.items()}, device)
+    return _rate(size, _times(passes[method], device, SWEEP_S)), method, size
+
+
+def _quickest(samples: dict[str, list[Run]], device: torch.device) -> str:
+    """The method that takes least over a few matrices, each at its best of a few rounds, all methods in turn."""
+    times: dict[str, list[list[float]]] = {name: [] for name in samples}
+    for _ in range(ROUNDS):
+        for name, runs in samples.items():
+            times[name].append([_seconds(run, device) for run in runs])
+    return min(times, key=lambda name: _undisturbed(times[name]))
 
 
 def _sweep_bytes(device: torch.device) -> int:
@@ -180,20 +188,13 @@ def _runs(kernel: Kernel, x: Tensor) -> bool:
     return True
 
 
-def _times(contenders: dict[str, list[Run]], device: torch.device, budget: float) -> dict[str, list[list[float]]]:
-    """Passes of each contender, in turn until the time is up, as seconds of each of its runs; the hopeless once."""
-    times: dict[str, list[list[float]]] = {name: [] for name in contenders}
+def _times(runs: list[Run], device: torch.device, budget: float) -> list[list[float]]:
+    """Passes over all runs until the time is up, as seconds of each run."""
+    passes: list[list[float]] = []
     started = time.perf_counter()
-    for name, runs in contenders.items():
-        times[name].append([_seconds(run, device) for run in runs])
-    best = min(sum(passes[0]) for passes in times.values())
-    going = [name for name, passes in times.items() if sum(passes[0]) < HOPELESS * best]
-    while (spent := time.perf_counter() - started) < budget or (
-        spent < PATIENCE * budget and len(times[going[0]]) < MIN_PASSES
-    ):
-        for name in going:
-            times[name].append([_seconds(run, device) for run in contenders[name]])
-    return times
+    while (spent := time.perf_counter() - started) < budget or (spent < PATIENCE * budget and len(passes) < MIN_PASSES):
+        passes.append([_seconds(run, device) for run in runs])
+    return passes
 
 
 def _seconds(run: Run, device: torch.device) -> float:
@@ -212,7 +213,7 @@ def _multiply(device: torch.device, dtype: torch.dtype) -> tuple[Rate, int]:
         products[side]()
         if _seconds(products[side], device) > LONG_S:
             break
-    times = {side: _times({"": [run]}, device, MULTIPLY_S / len(products))[""] for side, run in products.items()}
+    times = {side: _times([run], device, MULTIPLY_S / len(products)) for side, run in products.items()}
     side = min(times, key=lambda side: _undisturbed(times[side]) / side**3)
     return _rate(2 * side**3, times[side]), side
 

@@ -89,6 +89,8 @@ def pair_says(pair: Pair) -> tuple[str, ...]:
         f"{run.dtype} {t / run.floor_ms:.2f} times its floor" for run, t in zip(pair.runs, times, strict=True)
     )
     reads = ", ".join(f"{run.dtype} {number_text(run.bandwidth, 'B/s')}" for run in pair.runs)
+    if min(t / run.floor_ms for run, t in zip(pair.runs, times, strict=True)) < 1:
+        above += ". Less than 1 cannot be: the machine was busy when it was measured. Measure it again, above"
     total = len(first.token_ids)
     tokens = (
         f"All {total} tokens are the same."

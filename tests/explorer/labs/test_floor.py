@@ -264,6 +264,9 @@ def test_where_the_two_texts_part_is_said():
     assert "0.50 of the weights' bytes" in size
     assert "2.20 times as fast" in size
     assert "float32 1.38 times its floor" in above
+    assert "cannot be" not in above
+    hurried = replace(second, floor_ms=6.0)
+    assert "Less than 1 cannot be" in pair_says(Pair((first, hurried), "p", pair.pieces))[1]
     assert "The first 1 of 3 tokens are the same. At step 1 float32 drew “b” and bfloat16 “z”" in tokens
     assert "All 3 tokens are the same." in pair_says(Pair((first, first), "p", pair.pieces))[2]
 
