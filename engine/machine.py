@@ -76,7 +76,7 @@ class MachineRates:
         return self.gemm_flops_per_s.best / self.gemv_bytes_per_s.best
 
 
-_known: dict[tuple[str, str, int], MachineRates] = {}
+_known: dict[tuple[str, str], MachineRates] = {}
 _one_at_a_time = threading.Lock()
 
 
@@ -105,8 +105,8 @@ def _better(found: MachineRates, earlier: MachineRates | None) -> MachineRates:
     )
 
 
-def _key(device: torch.device, dtype: torch.dtype) -> tuple[str, str, int]:
-    return str(device), str(dtype), torch.get_num_threads()
+def _key(device: torch.device, dtype: torch.dtype) -> tuple[str, str]:
+    return str(device), str(dtype)  # not the number of threads: each thread of a program has one of its own
 
 
 def _measure(device: torch.device, dtype: torch.dtype) -> MachineRates:
