@@ -32,7 +32,7 @@ def roofline(points: Sequence[Point], rates: Rates, levers: Levers, colours: Pal
     roof = [min(levers.devices * peak, x * bandwidth) if peak else x * bandwidth for x in xs]
     how = "measured" if rates.measured else "published"
     figure.add_scatter(
-        x=xs, y=roof, mode="lines", name=f"the most {rates.name} can do ({how})",
+        x=xs, y=roof, mode="lines", name=f"roof: {rates.name}, {how}",
         line={"color": colours.muted, "width": 3},
         hovertemplate="%{x:.3g} FLOP/byte: at most %{y:.3s}FLOP/s<extra></extra>",
     )  # fmt: skip
