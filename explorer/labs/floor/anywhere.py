@@ -13,29 +13,29 @@ from explorer.labs.floor.here import number_card
 from explorer.labs.floor.levers import bars, move
 from explorer.labs.floor.points import computed_points
 from explorer.labs.floor.tables import bar_rows, curve_rows, point_rows
+from explorer.labs.model_choice import choose_model
 
 
 def anywhere() -> None:
     shell.section("Any model on any hardware", "Pick both, then move what the literature names, one lever or several.")
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        with st.container():
-            picked = choices.model()
-        with st.container():
-            rates = choices.rates()
-        with st.container():
-            context = controls.ladder("Tokens in each cache", choices.CONTEXTS, url="ctx", default=2048)
+    picked = choose_model(default="Llama 3.1 70B")
+    left, right = st.columns(2)
+    with left:
+        rates = choices.rates()
+    with right:
+        context = controls.ladder("Tokens in each cache", choices.CONTEXTS, url="ctx", default=2048)
     if picked is None or rates is None:
         return
     for said in picked.shape.assumed:
         st.text(f"Taken for granted: {said}.")
-    base, amounts, on = choices.levers(picked.precision)
+    base, amounts, on = choices.levers(choices.precision_of(picked.shape))
     moved = move(base, amounts, on)
     floor = floor_of(picked.shape, rates, context, moved)
     _sums(picked.shape.parameters.total, floor, rates, moved)
     found = bars(picked.shape, rates, context, base, amounts, on)
     charts.show(figures.lever_bars(found, charts.palette()), key="levers", table=bar_rows(found))
     shell.source("computed", "bytes a pass moves over bandwidth, or its operations over the peak, whichever is longer")
-    shell.source("published", f"{picked.name}: {picked.said}. {rates.name}: {rates.said}")
+    shell.source("published", f"{picked.name}: {picked.source}. {rates.name}: {rates.said}")
     left, right = st.columns(2)
     with left:
         shell.section("Its roofline")

@@ -318,25 +318,25 @@ def test_a_link_sets_model_hardware_and_levers(own_server):
     assert "weights int8, 4 devices" in spec["data"][0]["y"][-1]
 
 
-def test_a_pasted_config_that_cannot_be_names_the_field(own_server):
-    page = opened(model="A pasted config")
+def test_a_model_that_cannot_be_read_leaves_the_rest_of_the_page(own_server):
+    page = opened(**{"from": "a config"})
     assert "There is no config here yet" in texts(page)
-    page.text_area(key="config").set_value('{"model_type": "llama", "hidden_size": 64}').run()
+    page.text_area(key="pasted_config").set_value('{"model_type": "llama", "hidden_size": 64}').run()
     assert not page.exception
     assert "The config has no num_hidden_layers" in texts(page)
-    page.text_area(key="config").set_value(json.dumps(dict(NAMED["GPT-2"].config))).run()
+    page.text_area(key="pasted_config").set_value(json.dumps(dict(NAMED["GPT-2"].config))).run()
     assert "124 million" in [metric.value for metric in page.metric]
 
 
-def test_a_hub_id_without_a_network_says_so_and_offers_to_paste(own_server, monkeypatch):
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
-    def unreachable(*args, **kwargs):
-        raise LocalEntryNotFoundError("offline")
-
-    monkeypatch.setattr("engine.shapes.hub.hf_hub_download", unreachable)
-    page = opened(model="A Hub id", hub="somebody/model")
-    assert "The Hub does not answer" in texts(page)
+def test_the_loaded_model_is_priced_as_it_is_loaded(own_server, quick_machine):
+    page = opened()
+    page.button(key="prefill_here").click().run()
+    page.button(key="machine_begin").click().run()
+    page.session_state["from"] = "the loaded model"
+    page.selectbox(key="on").set_value("This machine").run()
+    assert not page.exception
+    (chart,) = (c for c in page.get("plotly_chart") if "lever" in c.proto.alt)
+    assert "weights fp32, cache fp32" in json.loads(chart.proto.spec)["data"][0]["y"][0]
 
 
 def test_a_measured_run_stands_on_the_roofline_of_this_machine(own_server, quick_machine):
@@ -351,11 +351,10 @@ def test_a_measured_run_stands_on_the_roofline_of_this_machine(own_server, quick
 
 def test_a_class_measures_nothing_and_loads_no_second_model(own_server, monkeypatch):
     monkeypatch.setenv("LOUPE_MODE", "hosted")
-    page = opened(model="A Hub id")
+    page = opened()
     page.button(key="prefill_here").click().run()
     assert "measuring the machine would slow everybody down" in texts(page)
     assert "a second model is not loaded here" in texts(page)
-    assert "fetches nothing from the Hub" in texts(page)
     assert not [button for button in page.button if button.key in ("machine_begin", "precisions_begin")]
 
 
