@@ -215,7 +215,9 @@ def test_both_formats_step_the_same_prompt_and_the_second_engine_is_closed(quick
         made.append(second_engine(config, progress))
         return made[-1]
 
-    told = []
+    told, held = [], []
+    create = engine.create_session
+    engine.create_session = lambda **how: held.append(create(**how)) or held[-1]  # so that none goes by itself
     try:
         pair = run_both(engine, start, EngineConfig(fast_kernels=False), "abc", 5, lambda *a: told.append(a))
         assert [run.dtype for run in pair.runs] == ["float32", "bfloat16"]
@@ -226,7 +228,8 @@ def test_both_formats_step_the_same_prompt_and_the_second_engine_is_closed(quick
         greedy = engine.create_session(sampling=example_greedy())
         greedy.prefill(engine.tokenizer.encode("abc")).result()
         assert greedy.records[0].emitted_ids[0] == pair.runs[0].token_ids[0]
-        assert len(engine.sessions) == 1, "the comparison's own session is gone"
+        assert len(held) == 2
+        assert len(engine.sessions) == 1, "the comparison's own session was closed"
         assert not made[0].is_alive
         assert told[-1][0] == 104
         assert len(pair_rows(pair)) == 6
