@@ -20,6 +20,7 @@ from engine.tokens import EncodedPrompt
 from explorer.examples import PromptMode
 
 if TYPE_CHECKING:
+    from engine.layer_times import LayerTimes
     from engine.llm_engine import LLMEngine
     from engine.session import DecodeSession
 
@@ -66,6 +67,13 @@ def check_numbers(session: DecodeSession) -> Future[tuple[Check, ...]]:
     from engine.self_check import check_numbers as start
 
     return start(session)
+
+
+def layer_times(session: DecodeSession, step: int) -> Future[LayerTimes]:
+    """Start timing the layers of a step."""
+    from engine.layer_times import layer_times as start
+
+    return session.run(lambda state: start(session.engine.stepper.runner, state, step))
 
 
 def shape_on_hub(repo: str) -> ModelShape:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.errors import EngineFault, LoupeError
-from explorer import looking, moving, opening, parting, sharing
+from explorer import looking, measuring, moving, opening, parting, sharing
 from explorer.branch import put_to_sleep
 from explorer.operation import Args, Operation, Running, Value
 from explorer.wire import Command, Wire
@@ -53,6 +53,8 @@ OPERATIONS: dict[str, Operation] = {
     "prompt_rows": looking.prompt_rows,
     "check": looking.check,
     "share": sharing.share,
+    "measure_machine": measuring.measure_machine,
+    "layer_times": measuring.layer_times,
 }
 
 
