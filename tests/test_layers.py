@@ -15,7 +15,7 @@ LEVELS = {
     **dict.fromkeys(("costs", "hardware", "registry", "scheduler", "meter"), 1),
     **dict.fromkeys(("session", "llm_engine", "self_check", "prepare", "__main__", "recording"), 4),
     **dict.fromkeys(("model_runner", "session_state", "session_table", "stepping", "prefilling", "looking"), 3),
-    **dict.fromkeys(("requests", "serving"), 3),
+    **dict.fromkeys(("requests", "serving", "uncached", "phases", "chunk_sizes"), 3),
 }  # every other file of engine/ is a part, level 2
 
 
