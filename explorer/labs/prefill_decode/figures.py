@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from engine.chunk_sizes import ChunkStudy
     from engine.phases import PhaseTimes
 
+MARK = "#8b96a8"  # seen on a light and on a dark ground
 _BOUND_WORDS = {"memory": "waits for memory", "compute": "waits for arithmetic"}
 
 
@@ -104,7 +105,7 @@ def prompts(sizes: Sizes, rates: Rates, prompt_len: int) -> go.Figure:
         )  # fmt: skip
     if turns < float("inf"):
         figure.add_vline(
-            x=turns, line={"dash": "dot", "width": 1},
+            x=turns, line={"dash": "dot", "width": 2, "color": MARK},
             annotation_text=f"arithmetic from {turns:,.0f} tokens on", annotation_position="top left",
         )  # fmt: skip
     figure.update_xaxes(title="prompt tokens in one sweep", type="log")

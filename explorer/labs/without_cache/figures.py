@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from engine.uncached import RaceStep
 
 CACHED, UNCACHED = "with the cache", "without it"
+MARK = "#8b96a8"  # seen on a light and on a dark ground
 _AXIS = {
     "positions": "positions", "pairs": "query-key pairs per layer and head", "flops": "FLOPs", "ms": "milliseconds",
 }  # fmt: skip
@@ -41,7 +42,7 @@ def in_all(bill: Bill, quantity: Quantity, *, log: bool = False) -> go.Figure:
     figure = _pair(bill, quantity, cached, uncached, _TOTAL_RULES[quantity], log, "so far")
     if quantity == "ms" and bill.ahead_from is not None:
         figure.add_vline(
-            x=bill.ahead_from, line={"dash": "dot", "width": 1}, annotation_position="top right",
+            x=bill.ahead_from, line={"dash": "dot", "width": 2, "color": MARK}, annotation_position="top right",
             annotation_text=f"ahead from step {bill.ahead_from}",
         )  # fmt: skip
     return figure
@@ -70,7 +71,7 @@ def disagreement(steps: Sequence[RaceStep]) -> go.Figure:
             hovertemplate="step %{x}: another token<extra></extra>",
         )  # fmt: skip
     figure.update_xaxes(title="step (0 is the prefill)")
-    figure.update_yaxes(title="logits", type="log", exponentformat="power")
+    figure.update_yaxes(title="logits", type="log", exponentformat="power", dtick=1)
     return figure
 
 
