@@ -11,9 +11,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 LEVELS = {
-    **dict.fromkeys(("errors", "config", "records", "tokens", "facts"), 0),
+    **dict.fromkeys(("errors", "config", "records", "key_records", "tokens", "facts"), 0),
     **dict.fromkeys(("costs", "shapes", "hardware", "registry", "scheduler", "meter"), 1),
-    **dict.fromkeys(("session", "llm_engine", "self_check", "prepare", "__main__", "recording"), 4),
+    **dict.fromkeys(("session", "llm_engine", "self_check", "key_change", "prepare", "__main__", "recording"), 4),
     **dict.fromkeys(("model_runner", "session_state", "session_table", "stepping", "prefilling", "looking"), 3),
     **dict.fromkeys(("requests", "serving", "uncached", "phases", "chunk_sizes"), 3),
     **dict.fromkeys(("shapes.hub", "shapes.loaded"), 2),
