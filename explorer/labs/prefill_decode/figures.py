@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -68,7 +69,7 @@ def _inputs(phase: Phase, rates: Rates) -> list[object]:
 def _requests(figure: go.Figure, unit: str) -> go.Figure:
     figure.update_xaxes(title=unit)
     figure.update_yaxes(title="prompt + new tokens", type="category", autorange="reversed")
-    figure.update_layout(height=300)
+    figure.update_layout(height=300, legend_traceorder="normal")
     return figure
 
 
@@ -86,11 +87,17 @@ def steps(times: Sequence[PhaseTimes]) -> go.Figure:
     return figure
 
 
+def prompt_lengths(sizes: Sizes, rates: Rates, prompt_len: int) -> list[int]:
+    """Powers of two that reach past this prompt and past the turning point, where there is one in sight."""
+    turns = turning_prompt(sizes, rates)
+    reach = max(prompt_len, 4 * turns if turns < 1 << 20 else 0, 1024)
+    return [2**k for k in range(int(reach).bit_length() + 1)]
+
+
 def prompts(sizes: Sizes, rates: Rates, prompt_len: int) -> go.Figure:
     """The least time of one sweep against the prompt's length: flat while the weights are awaited, then rising."""
     turns = turning_prompt(sizes, rates)
-    reach = max(prompt_len, 4 * turns if turns < 1 << 20 else 0, 1024)
-    lengths = [2**k for k in range(int(reach).bit_length() + 1)]
+    lengths = prompt_lengths(sizes, rates, prompt_len)
     sweeps = [sweep_of(sizes, n) for n in lengths]
     figure = go.Figure(layout={"title": f"Least time of one sweep on {rates.name}"})
     for name, values, rule in (
@@ -103,11 +110,12 @@ def prompts(sizes: Sizes, rates: Rates, prompt_len: int) -> go.Figure:
             line={"dash": "solid" if name == "at least" else "dot", "width": 3 if name == "at least" else 2},
             hovertemplate=f"P = %{{x:,}}: %{{y:.3s}} ms<br>{rule}<extra>{name}</extra>",
         )  # fmt: skip
-    if turns < float("inf"):
-        figure.add_vline(
-            x=turns, line={"dash": "dot", "width": 2, "color": MARK},
-            annotation_text=f"arithmetic from {turns:,.0f} tokens on", annotation_position="top left",
-        )  # fmt: skip
+    if math.isfinite(turns):
+        figure.add_vline(x=turns, line={"dash": "dot", "width": 2, "color": MARK})
+        figure.add_annotation(
+            x=math.log10(turns), y=1, yref="paper", xanchor="right", yanchor="top", showarrow=False,
+            text=f"arithmetic from {turns:,.0f} tokens on ",
+        )  # fmt: skip  # a note on a logarithmic axis is placed by the power, a line by the value
     figure.update_xaxes(title="prompt tokens in one sweep", type="log")
     figure.update_yaxes(title="milliseconds, at least", type="log")
     return figure

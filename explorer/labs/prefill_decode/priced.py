@@ -90,7 +90,7 @@ class Phase:
         return sum(forward.least_s(rates) for forward in self.forwards)
 
     def bound(self, rates: Rates) -> Bound:
-        """What the phase waits for."""
+        """What the phase waits for, taken as a whole."""
         return "compute" if self.intensity >= rates.ridge else "memory"
 
 
@@ -119,15 +119,12 @@ def request(sizes: Sizes, prompt_len: int, new_tokens: int) -> Request:
     return Request(prompt_len, new_tokens, sweep, turns)
 
 
-def sweep_of(sizes: Sizes, tokens: int, *, onto: int = 0) -> Forward:
-    """One forward over `tokens` tokens, with `onto` cached before, that makes one row of logits."""
+def sweep_of(sizes: Sizes, tokens: int) -> Forward:
+    """One forward over `tokens` tokens onto an empty cache, that makes one row of logits."""
     shape = sizes.shape
-    flops = prefill_flops(shape, onto + tokens, last_logits_only=True)
-    if onto:
-        flops -= prefill_flops(shape, onto, last_logits_only=True) - 2 * shape.parameters.head
     weights = streamed_parameters(shape, tokens=tokens) * sizes.weight_bytes
-    read = shape.kv_bytes(onto, sizes.kv_bytes) if onto else 0
-    return Forward(flops, weights + read + tokens * shape.kv_bytes_per_token(sizes.kv_bytes))
+    written = tokens * shape.kv_bytes_per_token(sizes.kv_bytes)
+    return Forward(prefill_flops(shape, tokens, last_logits_only=True), weights + written)
 
 
 def _turns(sizes: Sizes, prompt_len: int, new_tokens: int) -> Iterator[Forward]:

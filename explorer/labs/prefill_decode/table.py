@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
-from explorer.labs.prefill_decode.figures import label
-from explorer.labs.prefill_decode.priced import Phase, Rates, Request
+from explorer.labs.charts import number_text
+from explorer.labs.prefill_decode.figures import label, prompt_lengths
+from explorer.labs.prefill_decode.priced import Phase, Rates, Request, Sizes, sweep_of
 
 if TYPE_CHECKING:
     from engine.chunk_sizes import ChunkStudy
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 Row = dict[str, object]
 
 
-def measured_rows(times: Sequence[PhaseTimes], priced: Sequence[Request]) -> list[Row]:
-    """A row per request and phase: what was measured, and what the formulas say was done and moved."""
+def measured_rows(times: Sequence[PhaseTimes], priced: Sequence[Request], rates: Rates | None) -> list[Row]:
+    """A row per request and phase: what was measured, what was done and moved by formula, and the least time for it."""
     rows: list[Row] = []
     for t, request in zip(times, priced, strict=True):
         for phase, ms, per_s, forwards_ms in (
@@ -34,8 +35,9 @@ def measured_rows(times: Sequence[PhaseTimes], priced: Sequence[Request]) -> lis
                     "median forward, ms": median(forwards_ms) if forwards_ms else 0.0,
                     "tokens per second": per_s,
                     **_price(phase),
-                    "GFLOP/s reached": phase.flops / ms / 1e6 if ms else 0.0,
-                    "GB/s reached": phase.moved / ms / 1e6 if ms else 0.0,
+                    "FLOP/s reached": 1e3 * phase.flops / ms if ms else 0.0,
+                    "B/s reached": 1e3 * phase.moved / ms if ms else 0.0,
+                    **_least(phase, ms, rates),
                 }
             )
     return rows
@@ -59,6 +61,73 @@ def computed_rows(requests: Sequence[Request], rates: Rates) -> list[Row]:
         for request in requests
         for phase in request.phases
     ]
+
+
+def timed_rows(times: Sequence[PhaseTimes]) -> list[Row]:
+    """The same of a model whose arithmetic is not known: times alone."""
+    return [
+        {"request": label(t.prompt_len, t.new_tokens), "phase": phase, "ms": ms, "tokens per second": per_s}
+        for t in times
+        for phase, ms, per_s in (("prefill", t.prefill_ms, t.prefill_per_s), ("decode", t.decode_ms, t.decode_per_s))
+    ]
+
+
+def step_rows(times: Sequence[PhaseTimes]) -> list[Row]:
+    """A row per turn of decode."""
+    return [
+        {"request": label(t.prompt_len, t.new_tokens), "tokens cached before": t.prompt_len + turn, "ms": ms}
+        for t in times
+        for turn, ms in enumerate(t.steps_ms)
+    ]
+
+
+def prompt_rows(sizes: Sizes, rates: Rates, prompt_len: int) -> list[Row]:
+    """A row per prompt length of the chart."""
+    rows: list[Row] = []
+    for tokens in prompt_lengths(sizes, rates, prompt_len):
+        sweep = sweep_of(sizes, tokens)
+        rows.append(
+            {
+                "prompt tokens": tokens,
+                "FLOPs": sweep.flops,
+                "bytes moved": sweep.moved,
+                "FLOP per byte": sweep.flops / sweep.moved,
+                "arithmetic, ms": 1e3 * sweep.flops / rates.peak,
+                "memory, ms": 1e3 * sweep.moved / rates.bandwidth,
+                "at least, ms": 1e3 * sweep.least_s(rates),
+            }
+        )
+    return rows
+
+
+def shown(rows: Sequence[Row], columns: Mapping[str, str]) -> list[dict[str, str]]:
+    """The columns that a page shows at once, each value as the labs write numbers; `columns` are units by name."""
+    return [
+        {_heading(name): _written(row[name], unit) for name, unit in columns.items() if name in row} for row in rows
+    ]
+
+
+def _heading(name: str) -> str:
+    """A time is written with a unit of its own."""
+    return "time" if name == "ms" else name.removesuffix(", ms")
+
+
+def _written(value: object, unit: str) -> str:
+    if isinstance(value, str):
+        return value
+    assert isinstance(value, (int, float)), f"a table holds text and numbers, got {value!r}"
+    return number_text(value / 1e3, "s") if unit == "ms" else number_text(value, unit)
+
+
+def _least(phase: Phase, ms: float, rates: Rates | None) -> Row:
+    if rates is None or not phase.forwards:
+        return {}
+    least = 1e3 * phase.least_s(rates)
+    return {
+        "at least, ms": least,
+        "times the least": ms / least,
+        "waits for": "arithmetic" if phase.bound(rates) == "compute" else "memory",
+    }
 
 
 def _price(phase: Phase) -> Row:
