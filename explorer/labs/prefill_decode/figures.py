@@ -28,18 +28,18 @@ def measured(times: Sequence[PhaseTimes], priced: Sequence[Request]) -> go.Figur
     figure = go.Figure(layout={"title": "Measured time of the two requests", "barmode": "stack"})
     names = [label(t.prompt_len, t.new_tokens) for t in times]
     for phase, values, rates in (
-        ("prefill", [t.prefill_ms for t in times], [t.prefill_per_s for t in times]),
-        ("decode", [t.decode_ms for t in times], [t.decode_per_s for t in times]),
+        ("prefill", [t.prefill_ms / 1e3 for t in times], [t.prefill_per_s for t in times]),
+        ("decode", [t.decode_ms / 1e3 for t in times], [t.decode_per_s for t in times]),
     ):
         prices = [request.prefill if phase == "prefill" else request.decode for request in priced]
         figure.add_bar(
             y=names, x=values, name=phase, orientation="h",
             customdata=[[rate, p.flops, p.moved, p.intensity] for rate, p in zip(rates, prices, strict=True)],
-            hovertemplate="%{y}, " + phase + ": %{x:,.1f} ms measured<br>%{customdata[0]:,.1f} tokens per second<br>"
+            hovertemplate="%{y}, " + phase + ": %{x:,.3s}s measured<br>%{customdata[0]:,.1f} tokens per second<br>"
             "%{customdata[1]:.3s}FLOP and %{customdata[2]:.3s}B by formula, "
             "%{customdata[3]:.3g} FLOP per byte<extra></extra>",
         )  # fmt: skip
-    return _requests(figure, "milliseconds")
+    return _requests(figure, "seconds")
 
 
 def computed(requests: Sequence[Request], rates: Rates) -> go.Figure:
@@ -132,7 +132,7 @@ def chunk_totals(study: ChunkStudy) -> go.Figure:
         hovertemplate="%{x:,} tokens at once, %{customdata[0]:,} forwards: %{y:,.1f} ms<br>"
         "slowest round %{customdata[1]:,.1f} ms<extra></extra>",
     )  # fmt: skip
-    return _chunk_axes(figure, "milliseconds for the whole prompt")
+    return _chunk_axes(figure, "milliseconds for the whole prompt", log=False)
 
 
 def chunk_forwards(study: ChunkStudy, sizes: Sizes | None, rates: Rates | None) -> go.Figure:
@@ -154,10 +154,13 @@ def chunk_forwards(study: ChunkStudy, sizes: Sizes | None, rates: Rates | None) 
                 x=[run.chunk for run in done], y=values, name=name, mode="lines", line={"dash": "dot"},
                 hovertemplate=f"%{{x:,}} tokens: %{{y:.3s}} ms<br>{rates.source}<extra>{name}</extra>",
             )  # fmt: skip
-    return _chunk_axes(figure, "milliseconds per forward")
+    return _chunk_axes(figure, "milliseconds per forward", log=True)
 
 
-def _chunk_axes(figure: go.Figure, unit: str) -> go.Figure:
-    figure.update_xaxes(title="tokens per forward", type="log", dtick=0.30103)
-    figure.update_yaxes(title=unit, type="log")
+def _chunk_axes(figure: go.Figure, unit: str, *, log: bool) -> go.Figure:
+    figure.update_xaxes(title="tokens per forward", type="log", dtick=math.log10(2))
+    if log:
+        figure.update_yaxes(title=unit, type="log", dtick="D2")  # 1, 2 and 5 of each power
+    else:
+        figure.update_yaxes(title=unit, rangemode="tozero")
     return figure

@@ -11,6 +11,7 @@ from explorer.hosting import Hosting
 from explorer.labs import progress
 from explorer.labs.charts import number_text
 from explorer.labs.prefill_decode.priced import Rates, Sizes
+from explorer.labs.prefill_decode.table import plain
 from explorer.labs.shell import source
 from explorer.labs.without_cache.bill import knows_arithmetic
 
@@ -62,5 +63,5 @@ def words_of(rates: Rates) -> str:
     """Bandwidth, peak and ridge as one reads them."""
     return (
         f"reads {number_text(rates.bandwidth, 'B')} and does {number_text(rates.peak, 'FLOP')} a second at best, "
-        f"so its ridge is at {number_text(rates.ridge, 'FLOP')} per byte"
+        f"so its ridge is at {plain(rates.ridge)} FLOP per byte"
     )

@@ -116,7 +116,15 @@ def _written(value: object, unit: str) -> str:
     if isinstance(value, str):
         return value
     assert isinstance(value, (int, float)), f"a table holds text and numbers, got {value!r}"
-    return number_text(value / 1e3, "s") if unit == "ms" else number_text(value, unit)
+    if unit == "ms":
+        return number_text(value / 1e3, "s")
+    return number_text(value, unit) if unit else plain(value)
+
+
+def plain(value: float) -> str:
+    """A bare number: three digits, thousands set apart, no prefix: 0.504, 70,200."""
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:,.0f}" if abs(rounded) >= 100 else f"{rounded:g}"
 
 
 def _least(phase: Phase, ms: float, rates: Rates | None) -> Row:

@@ -10,6 +10,7 @@ from engine.costs.step_time import critical_batch
 from explorer.labs.charts import number_text
 from explorer.labs.prefill_decode.figures import label
 from explorer.labs.prefill_decode.priced import Phase, Rates, Request, Sizes, turning_prompt
+from explorer.labs.prefill_decode.table import plain
 
 if TYPE_CHECKING:
     from engine.chunk_sizes import ChunkStudy
@@ -63,7 +64,7 @@ def regime(request: Request, sizes: Sizes, rates: Rates) -> str:
     turns = turning_prompt(sizes, rates)
     rule = critical_batch(rates.peak, rates.bandwidth, sizes.weight_bytes)
     told = (
-        f"The ridge of {rates.name} is {number_text(rates.ridge, 'FLOP')} per byte. "
+        f"The ridge of {rates.name} is {plain(rates.ridge)} FLOP per byte. "
         f"{_phase(request.prefill, rates)} {_phase(request.decode, rates)} "
     )
     if math.isinf(turns):
@@ -78,9 +79,9 @@ def _phase(phase: Phase, rates: Rates) -> str:
     if not phase.forwards:
         return "There is nothing to decode: the one new token comes from the sweep."
     return (
-        f"{phase.name.capitalize()} does {phase.intensity:,.3g} FLOP per byte and {_WAITS[phase.bound(rates)]}: "
-        f"{number_text(phase.least_s(rates), 's')} at least, {number_text(phase.tokens / phase.least_s(rates))} "
-        "tokens per second at most."
+        f"{phase.name.capitalize()} does {plain(phase.intensity)} FLOP per byte and {_WAITS[phase.bound(rates)]}: "
+        f"{number_text(phase.least_s(rates), 's')} at least, {plain(phase.tokens / phase.least_s(rates))} tokens "
+        " per second at most."
     )
 
 

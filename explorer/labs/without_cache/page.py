@@ -46,20 +46,27 @@ def _begin(engine: LLMEngine, setup: Setup) -> Callable[[progress.Report], Futur
     """Start a race that this tab can find again while it runs."""
 
     def begin(report: progress.Report) -> Future[tuple[RaceStep, ...]]:
-        from engine.uncached import Race
-
-        race = Race(setup.prompt_ids, setup.new_tokens, setup.sampling, setup.seed)
+        race = started(engine, setup, report)
         st.session_state[_RACE] = (setup, race)
-
-        def told(done: int, total: int) -> None:
-            try:
-                report(done, total, "step")
-            except progress.Stopped:
-                race.stop()  # what was done stays, and is shown
-
-        return race.start(engine, told)
+        return race.future
 
     return begin
+
+
+def started(engine: LLMEngine, setup: Setup, report: progress.Report) -> Race:
+    """A race under way. Stopped, it ends with the steps that are done."""
+    from engine.uncached import Race
+
+    race = Race(setup.prompt_ids, setup.new_tokens, setup.sampling, setup.seed)
+
+    def told(done: int, total: int) -> None:
+        try:
+            report(done, total, "step")
+        except progress.Stopped:
+            race.stop()
+
+    race.start(engine, told)
+    return race
 
 
 def _race(setup: Setup) -> Race | None:

@@ -101,7 +101,7 @@ def test_a_pair_that_was_stopped_is_not_compared():
 def test_the_measured_chart_stacks_the_phases_and_its_table_has_a_row_for_each():
     priced = [request(IN_BF16, 500, 3), request(IN_BF16, 3, 500)]
     figure = figures.measured((LONG, SHORT), priced)
-    assert [(bar.name, tuple(bar.x)) for bar in figure.data] == [("prefill", (1000, 30)), ("decode", (40, 9980))]
+    assert [(bar.name, tuple(bar.x)) for bar in figure.data] == [("prefill", (1.0, 0.03)), ("decode", (0.04, 9.98))]
     assert "FLOP per byte" in figure.data[0].hovertemplate
     rows = table.measured_rows((LONG, SHORT), priced, SLOW)
     assert [(row["request"], row["phase"], row["tokens run"]) for row in rows] == [
@@ -130,6 +130,10 @@ def test_the_verdict_names_ridge_regimes_and_the_turning_prompt():
     assert "Decode does 1" in told
     assert "waits for memory" in told
     assert "from 295." in told
+
+
+def test_bare_numbers_have_three_digits_and_no_prefix():
+    assert [table.plain(v) for v in (0.50448, 2.0, 15.94, 295.3, 70_224)] == ["0.504", "2", "15.9", "295", "70,200"]
 
 
 def test_one_new_token_leaves_nothing_to_decode():

@@ -10,7 +10,10 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from engine import machine
+from engine.phases import Phases
 from explorer import runtime
+from explorer.labs.prefill_decode.measured import run
+from explorer.labs.progress import Job
 
 
 @pytest.fixture(autouse=True)
@@ -78,6 +81,18 @@ def test_a_measured_machine_puts_the_least_time_beside_the_measured_one():
     assert "its ridge is at" in said(page).replace("\\", "")
     assert any({"time", "at least", "times the least"} <= set(shown.value.columns) for shown in page.table)
     assert "this machine, measured" in page.selectbox(key="on").options
+
+
+def test_a_stopped_measurement_gives_what_was_measured(pool):
+    engine = pool.request().future.result()
+    job = Job("inputs")
+
+    def report(done: int, total: int, words: str = "") -> None:
+        job.is_stopped = done == 4
+        job.report(done, total, words)
+
+    (times,) = run(engine, Phases((5, 6), [(6, 30)]), report).result()
+    assert (len(times.sweeps_ms), len(times.steps_ms)) == (1, 3)
 
 
 def test_the_8b_on_an_h100_is_computed_without_a_run():

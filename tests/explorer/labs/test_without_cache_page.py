@@ -13,9 +13,11 @@ from engine.config import SamplingParams
 from engine.errors import PromptTooLong
 from explorer import runtime
 from explorer.hosting import Hosting
+from explorer.labs.progress import Job
 from explorer.labs.without_cache import lanes, words
 from explorer.labs.without_cache.bill import Bill, bill
-from explorer.labs.without_cache.setup import Bounds, bounds
+from explorer.labs.without_cache.page import started
+from explorer.labs.without_cache.setup import Bounds, Setup, bounds
 from explorer.theme import PALETTES
 from tests.explorer.labs.test_without_cache import SMOL, race
 
@@ -134,6 +136,20 @@ def test_the_lanes_carry_both_loops_on_one_scale_and_the_text_as_text(pool):
     assert (cached["positions"], uncached["positions"]) == (6, 15)  # 4 + 3 - 1 and 4 + 5 + 6
     assert len(cached["ms"]) == len(uncached["ms"]) == 3
     assert "the same id at each of 3 steps" in carried["agreement"]
+
+
+def test_a_stopped_race_ends_with_the_steps_that_were_done(pool):
+    engine = pool.request().future.result()
+    setup = Setup("tiny", (5, 6, 7), 40, SamplingParams(temperature=0), 0)
+    job = Job(setup)
+
+    def report(done: int, total: int, words: str = "") -> None:
+        job.is_stopped = done == 3
+        job.report(done, total, words)
+
+    steps = started(engine, setup, report).future.result()
+    assert len(steps) == 3
+    assert (job.done, job.total, job.words) == (3, 40, "step")
 
 
 def told_of(cached_ms: list[float], uncached_ms: list[float]) -> str:
