@@ -20,7 +20,8 @@ FAIR = (
     "holds the draw. Each forward runs on whatever kernel is quickest for its number of rows.\n"
     "Without the cache, keys and values live for one forward and are stored nowhere. With it they are appended to a "
     "buffer that doubles when it is full, and that time counts.\n"
-    "One forward of the prompt comes before all and is not counted. Both draw with the same settings and, where it is "
+    "One forward of the prompt comes before all and is not counted. Step 0, the prefill, is the same forward in both: "
+    "what lies between the two there is noise. Both draw with the same settings and, where it is "
     "not greedy, the same u. No stop rule applies, so that N tokens are N tokens."
 )
 
