@@ -10,8 +10,8 @@ import streamlit as st
 from engine.costs.bytes import PRECISIONS
 from engine.costs.shape import ModelShape
 from engine.hardware import HARDWARE
-from engine.shapes import NAMED
 from explorer.labs import charts, controls
+from explorer.labs.model_choice import choose_model
 from explorer.labs.prefill_decode import figures, here, table, words
 from explorer.labs.prefill_decode.priced import Rates, Sizes, request
 from explorer.labs.shell import Source, section, source
@@ -19,7 +19,7 @@ from explorer.labs.shell import Source, section, source
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
 
-LOADED, HERE = "the loaded model", "this machine, measured"
+HERE = "this machine, measured"
 MOST = 32_768
 SHOWN = {
     "request": "", "phase": "", "FLOPs": "FLOP", "bytes moved": "B", "FLOP per byte": "", "arithmetic alone, ms": "ms",
@@ -45,18 +45,18 @@ class Machine:
 def show(engine: LLMEngine) -> None:
     """Controls, the verdict, and the charts."""
     section("Any model on any machine", "The same pair by formula, in both regimes.")
+    model = choose_model()
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        model, shape, origin = _model(engine)
         weights = controls.choice("Weights", list(PRECISIONS), url="w", default="bf16")
         cache = controls.choice("Keys and values", list(PRECISIONS), url="kv", default="bf16")
     machine = _machine(engine, weights)
     with st.container(horizontal=True):
         long = controls.whole("Long prompt or answer", url="cl", default=500, low=1, high=MOST)
         short = controls.whole("Short one", url="cs", default=20, low=1, high=MOST)
-    if machine is None:
+    if model is None or machine is None:
         return
-    sizes = Sizes(shape, PRECISIONS[weights], PRECISIONS[cache])
-    long = _within(long, short, shape, model)
+    sizes = Sizes(model.shape, PRECISIONS[weights], PRECISIONS[cache])
+    long = _within(long, short, model.shape, model.name)
     requests = [request(sizes, long, short), request(sizes, short, long)]
     too_large = words.fit(sizes, machine.memory, machine.devices)
     if too_large:
@@ -74,17 +74,8 @@ def show(engine: LLMEngine) -> None:
         table=table.prompt_rows(sizes, machine.rates, long),
     )
     source("computed", ASSUMED)
-    source("published", f"{model}: {origin}.")
+    source("published", f"{model.name}: {model.source}.")
     source(machine.origin, f"{machine.rates.name}: {machine.rates.source}.")
-
-
-def _model(engine: LLMEngine) -> tuple[str, ModelShape, str]:
-    """Name, shape, and where the sizes are from."""
-    options = [LOADED, *NAMED] if here.is_priced(engine) else list(NAMED)
-    picked = controls.choice("Model", options, url="model", default="Llama 3.1 8B")
-    if picked == LOADED:
-        return engine.info.name, engine.info.shape, "its own config"
-    return picked, NAMED[picked].shape, NAMED[picked].source
 
 
 def _machine(engine: LLMEngine, weights: str) -> Machine | None:

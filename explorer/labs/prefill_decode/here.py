@@ -41,7 +41,7 @@ def rates_here(engine: LLMEngine) -> Rates | None:
         "this machine",
         found.gemv_bytes_per_s.best,
         found.gemm_flops_per_s.best,
-        f"best of {found.gemv_bytes_per_s.runs} sweeps and {found.gemm_flops_per_s.runs} products, {found.at}",
+        f"best of {found.gemv_bytes_per_s.passes} sweeps and {found.gemm_flops_per_s.passes} products, {found.at}",
     )
 
 

@@ -34,11 +34,8 @@ def show(engine: LLMEngine, hosting: Hosting) -> None:
 
 def _begin(engine: LLMEngine, tokens: int) -> Callable[[progress.Report], Future[ChunkStudy]]:
     def begin(report: progress.Report) -> Future[ChunkStudy]:
-        from engine.chunk_sizes import Chunks
-        from engine.phases import filled
-
         ids = bridge.encode(engine, SOURCE, "raw").ids
-        return run(engine, Chunks(filled(ids, tokens)), report)
+        return run(engine, bridge.chunks(ids, tokens), report)
 
     return begin
 

@@ -49,8 +49,6 @@ def show(engine: LLMEngine, hosting: Hosting) -> None:
 
 def _begin(engine: LLMEngine, long: int, short: int) -> Callable[[progress.Report], Future[tuple[PhaseTimes, ...]]]:
     def begin(report: progress.Report) -> Future[tuple[PhaseTimes, ...]]:
-        from engine.phases import Phases
-
         limit = engine.info.context_limit
         if limit is not None and long + short - 1 > limit:
             raise PromptTooLong(
@@ -58,7 +56,7 @@ def _begin(engine: LLMEngine, long: int, short: int) -> Callable[[progress.Repor
                 f"{limit:,}. Take {long + short - 1 - limit:,} fewer."
             )
         ids = bridge.encode(engine, SOURCE, "raw").ids
-        return run(engine, Phases(ids, [(long, short), (short, long)]), report)
+        return run(engine, bridge.phases(ids, [(long, short), (short, long)]), report)
 
     return begin
 

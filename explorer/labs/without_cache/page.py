@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from explorer import bridge
 from explorer.labs import charts, controls, live, progress
 from explorer.labs.charts import number_text
 from explorer.labs.shell import lab, section, source
@@ -55,9 +56,7 @@ def _begin(engine: LLMEngine, setup: Setup) -> Callable[[progress.Report], Futur
 
 def started(engine: LLMEngine, setup: Setup, report: progress.Report) -> Race:
     """A race under way. Stopped, it ends with the steps that are done."""
-    from engine.uncached import Race
-
-    race = Race(setup.prompt_ids, setup.new_tokens, setup.sampling, setup.seed)
+    race = bridge.race(setup.prompt_ids, setup.new_tokens, setup.sampling, setup.seed)
 
     def told(done: int, total: int) -> None:
         try:
@@ -99,7 +98,7 @@ def _results(engine: LLMEngine, setup: Setup, steps: tuple[RaceStep, ...]) -> No
     _two_charts(paid, quantity, log)
     source("computed" if quantity == "flops" else "measured", _origin(engine, paid, quantity))
     section("The same tokens?", words.agreement(steps))
-    texts = [engine.tokenizer.piece(step.token_id).text or "" for step in steps]
+    texts = bridge.token_labels(engine, [step.token_id for step in steps])
     charts.show(figures.disagreement(steps), key="race-difference", table=table.step_rows(steps, texts))
 
 
