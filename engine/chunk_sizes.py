@@ -68,8 +68,7 @@ class Chunks:
         if rounds < 1:
             raise InvalidSettings(f"rounds must be 1 or more, got {rounds}.")
         self.prompt_ids, self.rounds = tuple(prompt_ids), rounds
-        length = len(self.prompt_ids)
-        self.study = ChunkStudy(length, tuple(ChunkRun(c, -(-length // c)) for c in sizes_of(length)))
+        self.study = _nothing_yet(len(self.prompt_ids))
         self._gives_up = False
 
     def stop(self) -> None:
@@ -78,6 +77,7 @@ class Chunks:
 
     def run(self, runner: ModelRunner, progress: Progress) -> Generator[None, None, ChunkStudy]:
         """Every size in every round, every other round backwards, yielding between forwards."""
+        self.study = _nothing_yet(len(self.prompt_ids))  # work that ran out of memory is begun again
         runner.forward_uncached(self.prompt_ids[:1])  # not counted: it wakes the machine up
         yield
         total, done = self.rounds * sum(run.forwards for run in self.study.runs), 0
@@ -114,6 +114,10 @@ class Chunks:
             logit_difference=max(run.logit_difference, float((fed.row.logits - whole.row.logits).abs().max())),
         )
         self.study = replace(self.study, runs=tuple(runs), kv_largest=largest)
+
+
+def _nothing_yet(length: int) -> ChunkStudy:
+    return ChunkStudy(length, tuple(ChunkRun(chunk, -(-length // chunk)) for chunk in sizes_of(length)))
 
 
 class _GivenUp(Exception):

@@ -76,7 +76,8 @@ class Phases:
         for prompt_len, new_tokens in sizes:
             if prompt_len < 1 or new_tokens < 1:
                 raise InvalidSettings(f"A request needs 1 prompt token and 1 new one, got {prompt_len} + {new_tokens}.")
-        self._requests = [_Request(filled(source, p), n) for p, n in sizes]
+        self._sizes = [(filled(source, p), n) for p, n in sizes]
+        self._requests = [_Request(*size) for size in self._sizes]
         self._gives_up = False
 
     @property
@@ -90,6 +91,7 @@ class Phases:
 
     def run(self, runner: ModelRunner, progress: Progress) -> Generator[None, None, tuple[PhaseTimes, ...]]:
         """All forwards, yielding between them. One that is not counted comes first: it wakes the machine up."""
+        self._requests = [_Request(*size) for size in self._sizes]  # work that ran out of memory is begun again
         runner.forward_uncached(self._requests[0].prompt_ids[:1])
         yield
         waiting = [(request, request.forwards(runner)) for request in self._requests]

@@ -130,6 +130,7 @@ class Race:
 
     def run(self, runner: ModelRunner, progress: Progress = _unseen) -> Generator[None, None, tuple[RaceStep, ...]]:
         """All steps, yielding between forwards. The first forward of all is not counted: it wakes the machine up."""
+        self.steps = ()  # work that ran out of memory is begun again
         runner.forward_uncached(self.prompt_ids)
         yield
         loops: dict[Way, _Cached | _Uncached] = {"cached": _Cached(runner), "uncached": _Uncached(runner)}

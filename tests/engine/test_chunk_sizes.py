@@ -95,6 +95,14 @@ def test_the_second_round_runs_backwards_and_progress_counts_forwards():
     assert seen == [(done, 14) for done in range(1, 15)]
 
 
+def test_a_study_begun_again_keeps_no_round_of_the_first_attempt():
+    chunks, runner = Chunks(PROMPT[:4]), ModelRunner(tiny_model("llama"))
+    pieces = chunks.run(runner, nobody)
+    while not chunks.study.runs[0].rounds_ms:
+        next(pieces)
+    assert [len(run.rounds_ms) for run in finished(chunks, runner).runs] == [2, 2, 2]
+
+
 def test_stopping_keeps_the_sizes_that_are_done():
     chunks = Chunks(PROMPT)
     pieces = chunks.run(ModelRunner(tiny_model("llama")), nobody)

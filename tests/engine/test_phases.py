@@ -102,6 +102,15 @@ def test_stopping_keeps_what_was_measured(runner):
     assert not phases.times[0].is_whole
 
 
+def test_phases_begun_again_measure_no_forward_twice(runner):
+    phases = Phases(SOURCE, [(6, 4)])
+    pieces = phases.run(runner, nobody)
+    while len(phases.times[0].steps_ms) < 2:
+        next(pieces)
+    (times,) = finished(phases, runner)
+    assert (len(times.sweeps_ms), len(times.steps_ms)) == (3, 3)
+
+
 def test_progress_counts_forwards_of_both(runner):
     seen: list[tuple[int, int]] = []
     for _ in Phases(SOURCE, [(6, 3), (3, 6)]).run(runner, lambda done, total: seen.append((done, total))):

@@ -196,6 +196,22 @@ def test_a_race_past_what_the_model_reads_is_refused_with_how_many_to_drop():
         engine.close()
 
 
+def test_a_race_begun_again_after_memory_ran_out_counts_no_step_twice():
+    race, runner = Race(PROMPT, 4, GREEDY), ModelRunner(tiny_model("llama"))
+    pieces = race.run(runner)
+    while len(race.steps) < 2:
+        next(pieces)
+    assert [step.index for step in finished(race, runner)] == [0, 1, 2, 3]
+
+
+def test_in_16_bits_the_two_differ_by_more_and_the_counts_stay():
+    single, half = (finished(Race(PROMPT, 12, GREEDY), ModelRunner(tiny_model("llama").to(kind)))
+                    for kind in (torch.float32, torch.bfloat16))  # fmt: skip
+    worst = [max(step.logit_difference for step in steps) for steps in (single, half)]
+    assert worst[1] > 100 * worst[0]  # 8 bits of a number instead of 24
+    assert sum(step.uncached.positions for step in half) == 12 * 7 + 66
+
+
 def test_a_race_that_has_not_begun_has_no_steps_and_is_not_done():
     race = Race(PROMPT, 5, GREEDY)
     assert race.steps == ()
