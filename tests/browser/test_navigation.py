@@ -111,3 +111,17 @@ def test_on_a_phone_the_menu_is_folded_and_nothing_is_wider_than_the_screen(brow
     page.get_by_test_id("stExpandSidebarButton").click()
     expect(page.locator("a[href$='/tiles']")).to_be_visible()
     context.close()
+
+
+def test_a_chart_is_saved_as_a_picture_and_its_numbers_as_csv_under_its_own_name(page: Page, app_url: str):
+    page.goto(f"{app_url}/library")
+    chart = page.get_by_test_id("stPlotlyChart").first
+    chart.hover()
+    with page.expect_download() as picture:
+        chart.locator("[data-title='Download plot as a PNG']").click()
+    assert picture.value.suggested_filename == "loupe-cache-by-context.png"
+    page.get_by_text("The numbers").first.click()
+    with page.expect_download() as sheet:
+        page.get_by_role("button", name="CSV").first.click()
+    assert sheet.value.suggested_filename == "loupe-cache-by-context.csv"
+    assert sheet.value.path().read_text().splitlines()[1].startswith("128,16777216,")
