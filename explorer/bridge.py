@@ -81,6 +81,13 @@ def check_numbers(session: DecodeSession) -> Future[tuple[Check, ...]]:
     return start(session)
 
 
+def layer_times(session: DecodeSession, step: int) -> Future[LayerTimes]:
+    """Start timing the layers of a step."""
+    from engine.layer_times import layer_times as start
+
+    return session.run(lambda state: start(session.engine.stepper.runner, state, step))
+
+
 def shape_on_hub(repo: str) -> ModelShape:
     """A model's sizes by its Hub id. Waits for the network."""
     from engine.shapes.hub import shape_on_hub as fetch
@@ -100,13 +107,6 @@ def token_labels(engine: LLMEngine, token_ids: Sequence[int]) -> list[str]:
     from engine.tokenizer import visible
 
     return [visible(piece) for piece in engine.tokenizer.pieces(token_ids)]
-
-
-def layer_times(session: DecodeSession, step: int) -> Future[LayerTimes]:
-    """Start timing the layers of a step."""
-    from engine.layer_times import layer_times as start
-
-    return session.run(lambda state: start(session.engine.stepper.runner, state, step))
 
 
 def race(prompt_ids: Sequence[int], new_tokens: int, sampling: SamplingParams, seed: int) -> Race:

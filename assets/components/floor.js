@@ -1,19 +1,20 @@
 /**
  * The floor of a step: what it has to read and to multiply, over what this machine was measured to do.
  *
- * Bytes and operations come with the step (computed by the cost model), the rates with the machine (measured). Reading
- * and multiplying may overlap, so the longer of the two is the least a step can take.
+ * Bytes and operations come with the step (computed by the cost model), the rates with the machine (measured). A decode
+ * step waits for its bytes. A prefill of many tokens may wait for its arithmetic: the two overlap, so the longer counts.
  */
 
 import { formatBytes, formatMs, formatNumber } from './format.js';
 
-/** @returns {{ms: number, read: number, weights: number, cache: number, multiply: number} | null} in ms; null: not measured */
+/** @returns {{ms: number, weights: number, cache: number, multiply: number} | null} in ms; null: not measured */
 export function floorOf(step, machine) {
   if (!machine || !step.floor) return null;
   const weights = (1000 * step.floor.weights) / machine.bytes_per_s;
   const cache = (1000 * step.floor.cache) / machine.bytes_per_s;
   const multiply = (1000 * step.floor.flops) / machine.flops_per_s;
-  return { ms: Math.max(weights + cache, multiply), read: weights + cache, weights, cache, multiply };
+  const ms = step.index ? weights + cache : Math.max(weights + cache, multiply);
+  return { ms, weights, cache, multiply };
 }
 
 /** How many times its floor a step's forward took; null where one of the two is not known. */
@@ -33,7 +34,7 @@ export function floorRows(step, machine) {
   const floor = floorOf(step, machine);
   if (!floor || !step.timing_ms) return [];
   const { forward, total } = step.timing_ms;
-  const bound = floor.multiply > floor.read ? 'arithmetic' : `weights ${formatMs(floor.weights)} + cache ${formatMs(floor.cache)}`;
+  const bound = floor.ms > floor.weights + floor.cache ? 'arithmetic' : `weights ${formatMs(floor.weights)} + cache ${formatMs(floor.cache)}`;
   return [
     ['floor', `${formatMs(floor.ms)}, ${bound}`],
     ['forward above it', `${formatMs(Math.max(0, forward - floor.ms))}, ${timesWords(forward / floor.ms)}`],

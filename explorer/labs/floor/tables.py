@@ -13,6 +13,7 @@ from explorer.labs.floor.two_precisions import Pair
 
 
 def point_rows(points: Sequence[Point]) -> Rows:
+    """A roofline's points."""
     return [
         {
             "what": point.name,
@@ -28,6 +29,7 @@ def point_rows(points: Sequence[Point]) -> Rows:
 
 
 def bar_rows(found: Sequence[Bar]) -> Rows:
+    """The floor under each lever."""
     return [
         {
             "lever": bar.name,
@@ -45,6 +47,7 @@ def bar_rows(found: Sequence[Bar]) -> Rows:
 
 
 def curve_rows(curve: BatchCurve) -> Rows:
+    """A step's bounds by batch; memory alone where no peak is published."""
     rows = []
     for i, batch in enumerate(curve.batches):
         row: dict[str, object] = {"batch": batch, "memory, ms": float(f"{curve.memory[i] * 1e3:.4g}")}
@@ -57,6 +60,7 @@ def curve_rows(curve: BatchCurve) -> Rows:
 
 
 def pair_rows(pair: Pair) -> Rows:
+    """What each format drew and took, step by step."""
     first, second = pair.runs
     rows = []
     for i, (a, b) in enumerate(zip(first.token_ids, second.token_ids, strict=True)):
