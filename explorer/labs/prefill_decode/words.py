@@ -80,7 +80,7 @@ def _phase(phase: Phase, rates: Rates) -> str:
         return "There is nothing to decode: the one new token comes from the sweep."
     return (
         f"{phase.name.capitalize()} does {plain(phase.intensity)} FLOP per byte and {_WAITS[phase.bound(rates)]}: "
-        f"{number_text(phase.least_s(rates), 's')} at least, {plain(phase.tokens / phase.least_s(rates))} tokens "
+        f"{number_text(phase.least_s(rates), 's')} at least, {plain(phase.tokens / phase.least_s(rates))} tokens"
         " per second at most."
     )
 

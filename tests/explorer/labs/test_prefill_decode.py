@@ -127,7 +127,8 @@ def test_the_verdict_names_ridge_regimes_and_the_turning_prompt():
     told = words.regime(request(IN_BF16, 500, 20), IN_BF16, H100)
     assert "ridge of H100 is 295 FLOP per byte" in told
     assert "waits for arithmetic" in told
-    assert "Decode does 1" in told
+    assert "Decode does 1.01 FLOP per byte and waits for memory" in told
+    assert "222 tokens per second at most" in told
     assert "waits for memory" in told
     assert "from 295." in told
 
