@@ -59,6 +59,7 @@ class ForwardPass:
     keep_queries  whether to keep each session's last query
     weights_of    layers whose full weights are computed inside the call (replay only)
     read_only     the stores already hold these tokens: read them, write nothing
+    keeps_cache   False: keys and values serve this forward alone, and reach no store
     stop_after    raise `LayersDone` after this layer; None runs the whole model
     observe       note which layers come through here, and whether their keys are the cached ones
     queries       per session: layer -> LayerQuery
@@ -78,6 +79,7 @@ class ForwardPass:
     keep_queries: bool = True
     weights_of: frozenset[int] = frozenset()
     read_only: bool = False
+    keeps_cache: bool = True
     stop_after: int | None = None
     observe: bool = False
     queries: list[dict[int, LayerQuery]] = field(default_factory=list)

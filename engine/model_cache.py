@@ -32,6 +32,8 @@ class StoreLayer(CacheLayerMixin):  # type: ignore[no-untyped-call]
     def update(self, key_states: Tensor, value_states: Tensor, *_: object, **__: object) -> tuple[Tensor, Tensor]:
         """Append this layer's new keys and values, (B, G, M, D); return what attention should see."""
         forward_pass = self.forward_pass
+        if not forward_pass.keeps_cache:
+            return key_states, value_states
         if forward_pass.ragged is not None:
             forward_pass.ragged.append(self.layer, key_states, value_states)
             return key_states, value_states

@@ -90,16 +90,9 @@ class ModelRunner:
         stores = [feed.store for feed in batch]
         forward_pass = ForwardPass(
             stores, [s.length for s in stores], num_new, keep_queries=self.keep_queries, direct=self.keys_are_cached,
-            pause=self.between_layers if num_new > 1 and self.device.type == "cpu" else None,
+            pause=self._pause(num_new),
         )  # fmt: skip
-        synchronise(self.device)
-        started = now_ms()
-        if self._can_share(forward_pass):
-            forward_pass.ragged = RaggedBatch(stores)
-        logits = self._call(forward_pass, [feed.token_ids for feed in batch], logit_rows)
-        forward_pass.hand_out()
-        synchronise(self.device)
-        elapsed = now_ms() - started - forward_pass.paused_ms
+        logits, elapsed = self._timed(forward_pass, [feed.token_ids for feed in batch], logit_rows)
         for store in stores:
             store.advance(num_new)
         host = logits.float().cpu()  # (B, R, V)
@@ -107,6 +100,20 @@ class ModelRunner:
         own = [row.clone() for row in host] if len(batch) > 1 else list(host)
         rows = tuple(RowResult(row, queries) for row, queries in zip(own, forward_pass.queries, strict=True))
         return ForwardResult(rows, elapsed)
+
+    def forward_uncached(self, token_ids: Sequence[int]) -> ForwardResult:
+        """Run a whole sequence from its first token, keep none of its keys and values, and give its last row.
+
+        It lets others in as a forward of several tokens does.
+        """
+        empty = self.new_store()
+        forward_pass = ForwardPass(
+            [empty], [0], len(token_ids), keep_queries=self.keep_queries, keeps_cache=False,
+            direct=self.keys_are_cached, pause=self._pause(len(token_ids)),
+        )  # fmt: skip
+        logits, elapsed = self._timed(forward_pass, [tuple(token_ids)], "last")
+        assert empty.reserved_bytes == 0, "a forward without a cache writes none"
+        return ForwardResult((RowResult(logits[0].float().cpu(), forward_pass.queries[0]),), elapsed)
 
     def replay(
         self,
@@ -130,6 +137,23 @@ class ModelRunner:
             logits = torch.empty(1, 0, 0)
         weights = {layer: w[0].cpu() for layer, w in forward_pass.weights.items()}
         return Replay(logits[0].float().cpu(), weights)
+
+    def _timed(
+        self, forward_pass: ForwardPass, token_ids: Sequence[Sequence[int]], logit_rows: LogitRows
+    ) -> tuple[Tensor, float]:
+        """Logits (B, R, V) on the model's device, and the forward's own ms, device synchronised at both ends."""
+        synchronise(self.device)
+        started = now_ms()
+        if self._can_share(forward_pass):
+            forward_pass.ragged = RaggedBatch(forward_pass.stores)
+        logits = self._call(forward_pass, token_ids, logit_rows)
+        forward_pass.hand_out()
+        synchronise(self.device)
+        return logits, now_ms() - started - forward_pass.paused_ms
+
+    def _pause(self, num_new: int) -> Callable[[], None] | None:
+        """What a forward of so many tokens calls between its layers."""
+        return self.between_layers if num_new > 1 and self.device.type == "cpu" else None
 
     def _can_share(self, forward_pass: ForwardPass) -> bool:
         """Whether this is a decode step whose sessions can be read side by side."""

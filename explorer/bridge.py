@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
-from engine.config import EngineConfig
+from engine.config import EngineConfig, SamplingParams
 from engine.costs.shape import ModelShape
 from engine.errors import LoupeError
 from engine.key_records import KeyChange
@@ -20,9 +20,12 @@ from engine.tokens import EncodedPrompt
 from explorer.examples import PromptMode
 
 if TYPE_CHECKING:
+    from engine.chunk_sizes import Chunks
     from engine.layer_times import LayerTimes
     from engine.llm_engine import LLMEngine
+    from engine.phases import Phases
     from engine.session import DecodeSession
+    from engine.uncached import Race
 
 Progress = Callable[[str, float], None]
 
@@ -95,3 +98,25 @@ def token_labels(engine: LLMEngine, token_ids: Sequence[int]) -> list[str]:
     from engine.tokenizer import visible
 
     return [visible(piece) for piece in engine.tokenizer.pieces(token_ids)]
+
+
+def race(prompt_ids: Sequence[int], new_tokens: int, sampling: SamplingParams, seed: int) -> Race:
+    """A race with and without a cache, to be started."""
+    from engine.uncached import Race
+
+    return Race(tuple(prompt_ids), new_tokens, sampling, seed)
+
+
+def phases(source: Sequence[int], sizes: Sequence[tuple[int, int]]) -> Phases:
+    """Requests of P prompt tokens and N new ones, their phases to be timed."""
+    from engine.phases import Phases
+
+    return Phases(source, sizes)
+
+
+def chunks(source: Sequence[int], prompt_len: int) -> Chunks:
+    """A prompt of some length to be fed in pieces of every size; `source` is repeated until it is long enough."""
+    from engine.chunk_sizes import Chunks
+    from engine.phases import filled
+
+    return Chunks(filled(source, prompt_len))

@@ -15,7 +15,8 @@ LEVELS = {
     **dict.fromkeys(("costs", "shapes", "hardware", "registry", "scheduler", "meter"), 1),
     **dict.fromkeys(("session", "llm_engine", "self_check", "key_change", "prepare", "__main__", "recording"), 4),
     **dict.fromkeys(("model_runner", "session_state", "session_table", "stepping", "prefilling", "looking"), 3),
-    **dict.fromkeys(("requests", "serving", "session_requests", "layer_times"), 3),
+    **dict.fromkeys(("requests", "serving", "session_requests"), 3),
+    **dict.fromkeys(("uncached", "phases", "chunk_sizes", "layer_times"), 3),
     **dict.fromkeys(("shapes.hub", "shapes.loaded"), 2),
 }  # every other file of engine/ is a part, level 2; a file in a package has its package's level unless named
 

@@ -77,7 +77,19 @@ class Jobs:
             job.is_stopped = True
 
 
-def task(key: str, label: str, begin: Begin[T], *, inputs: Hashable = None, again: str = "Run again") -> T | None:
+def _nothing() -> None:
+    """What is shown while work is watched that has nothing to show."""
+
+
+def task(
+    key: str,
+    label: str,
+    begin: Begin[T],
+    *,
+    inputs: Hashable = None,
+    again: str = "Run again",
+    meanwhile: Callable[[], None] = _nothing,
+) -> T | None:
     """A button that begins work, its progress, and its result once there is one.
 
     key     names the work in this tab
@@ -85,6 +97,7 @@ def task(key: str, label: str, begin: Begin[T], *, inputs: Hashable = None, agai
     begin   asks for the work and returns its Future; the work calls `report(done, total, words)` between pieces
     inputs  what the work depends on: a result for other inputs is not shown
     again   on the button beside a result
+    meanwhile  what to show under the bar, drawn anew several times a second
     """
     jobs = _jobs()
     job = jobs.by_key.get(key)
@@ -101,7 +114,7 @@ def task(key: str, label: str, begin: Begin[T], *, inputs: Hashable = None, agai
         return None
     _wait_a_moment(job)
     if not job.future.done():
-        _watch(key)
+        _watch(key, meanwhile)
         return None
     result: T | None = _result(job)
     return result
@@ -136,7 +149,7 @@ def _wait_a_moment(job: Job) -> None:
 
 
 @st.fragment(run_every=REFRESH_S)
-def _watch(key: str) -> None:
+def _watch(key: str, meanwhile: Callable[[], None]) -> None:
     job = _jobs().by_key.get(key)
     if job is None or job.future.done():
         st.rerun()
@@ -144,6 +157,7 @@ def _watch(key: str) -> None:
         st.progress(job.fraction, _words(job))
         if st.button("Stop", key=f"{key}_stop", disabled=job.is_stopped):
             job.is_stopped = True
+    meanwhile()
 
 
 def _words(job: Job) -> str:

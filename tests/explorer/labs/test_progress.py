@@ -79,7 +79,9 @@ def slow_page() -> None:
     from explorer.labs import progress
     from tests.explorer.labs.test_progress import WORK
 
-    st.json({"result": progress.task("slow", "Measure", WORK.begin)})
+    st.json(
+        {"result": progress.task("slow", "Measure", WORK.begin, meanwhile=lambda: st.markdown("what there is so far"))}
+    )
 
 
 class Work:
@@ -117,12 +119,14 @@ def test_work_under_way_shows_how_far_it_is_and_can_be_stopped():
     assert result(page) is None
     (bar,) = page.get("progress")
     assert bar.proto.text == "counting 3 of 4"
+    assert [shown.value for shown in page.markdown] == ["what there is so far"]
     stop = next(button for button in page.button if button.label == "Stop")
     stop.click().run()
     WORK.done.exception(timeout=10)
     page.run()
     assert "Stopped at 3 of 4." in [text.value for text in page.text]
     assert WORK.ended == ["Stopped at 3 of 4."]
+    assert not page.markdown, "nothing is under way any more"
 
 
 def test_a_tab_that_goes_away_ends_its_work():

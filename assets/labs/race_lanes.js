@@ -1,0 +1,91 @@
+// Two loops over the same tokens, side by side: how long each has taken so far, and what each step cost it.
+// Both bars have one scale, so the longer one is the slower loop. Drawn anew whenever Python sends more steps.
+
+const GAP = 1; // pixels between steps, where there is room for them
+const BAR = 40, STEPS = 64; // heights in pixels
+
+export default function ({ data, parentElement }) {
+  const root = parentElement.querySelector(".lanes");
+  if (!root || !data) return;
+  if (root.children.length !== data.ways.length + 2) build(root, data.ways.length);
+  const most = Math.max(1e-9, ...data.ways.map((way) => sum(way.ms)));
+  const highest = Math.max(1e-9, ...data.ways.flatMap((way) => way.ms));
+  data.ways.forEach((way, place) => drawLane(root.children[place], way, most, highest));
+  root.querySelector(".agreement").textContent = data.agreement;
+  drawText(root.lastElementChild, data);
+  const observer = observers.get(root);
+  if (observer) observer.again = () => data.ways.forEach((way, i) => drawLane(root.children[i], way, most, highest));
+  return () => observers.get(root)?.disconnect();
+}
+
+const observers = new WeakMap();
+
+function build(root, count) {
+  root.replaceChildren();
+  for (let i = 0; i < count; i += 1) {
+    const lane = element("div", "lane");
+    lane.append(element("div", "name"), element("div", "sum"), element("canvas", "bar"), element("canvas", "steps"));
+    root.append(lane);
+  }
+  const text = element("p", "said");
+  text.append(element("span", "prompt"), element("span", "drawn"));
+  root.append(element("div", "agreement"), text);
+  const observer = new ResizeObserver(() => observer.again?.());
+  observer.observe(root);
+  observers.set(root, observer);
+}
+
+function drawLane(lane, way, most, highest) {
+  const [name, total, bar, steps] = lane.children;
+  const ms = sum(way.ms);
+  name.textContent = way.name;
+  total.textContent = `${duration(ms)} · ${way.positions.toLocaleString("en")} positions`;
+  bar.setAttribute("role", "img");
+  bar.setAttribute("aria-label", `${way.name}: ${duration(ms)} in ${way.ms.length} steps`);
+  steps.setAttribute("aria-hidden", "true");
+  const line = context(bar, BAR);
+  let x = 0;
+  way.ms.forEach((step, i) => {
+    const width = (step / most) * line.width;
+    line.fillStyle = way.colour;
+    line.globalAlpha = i === 0 ? 0.55 : i % 2 ? 1 : 0.82; // step 0 is the prefill
+    line.fillRect(x, 0, Math.max(0.5, width - (width > 4 ? GAP : 0)), BAR);
+    x += width;
+  });
+  const columns = context(steps, STEPS);
+  const wide = columns.width / Math.max(way.of, 1);
+  way.ms.forEach((step, i) => {
+    const high = Math.max(1, (step / highest) * STEPS);
+    columns.fillStyle = way.colour;
+    columns.globalAlpha = i === 0 ? 0.55 : 1;
+    columns.fillRect(i * wide, STEPS - high, Math.max(1, wide - (wide > 3 ? GAP : 0)), high);
+  });
+}
+
+function drawText(place, data) {
+  place.children[0].textContent = data.prompt;
+  place.children[1].textContent = data.drawn;
+}
+
+function context(canvas, height) {
+  const width = canvas.clientWidth, ratio = window.devicePixelRatio || 1;
+  canvas.width = Math.max(1, Math.round(width * ratio));
+  canvas.height = Math.round(height * ratio);
+  const pen = canvas.getContext("2d");
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return Object.assign(pen, { width });
+}
+
+function element(tag, name) {
+  const made = document.createElement(tag);
+  made.className = name;
+  return made;
+}
+
+function sum(values) {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+function duration(ms) {
+  return ms < 1000 ? `${ms.toFixed(0)} ms` : `${(ms / 1000).toFixed(2)} s`;
+}

@@ -1,0 +1,1 @@
+"""Lab: one sweep over the prompt against one turn per new token."""

@@ -1,0 +1,166 @@
+"""Charts of the two phases: whole requests, prompts of every length, and pieces of every size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import plotly.graph_objects as go
+
+from explorer.labs.prefill_decode.priced import Phase, Rates, Request, Sizes, sweep_of, turning_prompt
+
+if TYPE_CHECKING:
+    from engine.chunk_sizes import ChunkStudy
+    from engine.phases import PhaseTimes
+
+MARK = "#8b96a8"  # seen on a light and on a dark ground
+_BOUND_WORDS = {"memory": "waits for memory", "compute": "waits for arithmetic"}
+
+
+def label(prompt_len: int, new_tokens: int) -> str:
+    """A request as the axis names it."""
+    return f"{prompt_len:,} + {new_tokens:,}"
+
+
+def measured(times: Sequence[PhaseTimes], priced: Sequence[Request]) -> go.Figure:
+    """Where each request's time went: one bar a request, prefill and decode one after the other."""
+    figure = go.Figure(layout={"title": "Measured time of the two requests", "barmode": "stack"})
+    names = [label(t.prompt_len, t.new_tokens) for t in times]
+    for phase, values, rates in (
+        ("prefill", [t.prefill_ms / 1e3 for t in times], [t.prefill_per_s for t in times]),
+        ("decode", [t.decode_ms / 1e3 for t in times], [t.decode_per_s for t in times]),
+    ):
+        prices = [request.prefill if phase == "prefill" else request.decode for request in priced]
+        figure.add_bar(
+            y=names, x=values, name=phase, orientation="h",
+            customdata=[[rate, p.flops, p.moved, p.intensity] for rate, p in zip(rates, prices, strict=True)],
+            hovertemplate="%{y}, " + phase + ": %{x:,.3s}s measured<br>%{customdata[0]:,.1f} tokens per second<br>"
+            "%{customdata[1]:.3s}FLOP and %{customdata[2]:.3s}B by formula, "
+            "%{customdata[3]:.3g} FLOP per byte<extra></extra>",
+        )  # fmt: skip
+    return _requests(figure, "seconds")
+
+
+def computed(requests: Sequence[Request], rates: Rates) -> go.Figure:
+    """The same by formula on any machine: the time each phase takes at least."""
+    figure = go.Figure(layout={"title": f"Least time on {rates.name}", "barmode": "stack"})
+    names = [label(r.prompt_len, r.new_tokens) for r in requests]
+    for place, phase in enumerate(("prefill", "decode")):
+        phases = [request.phases[place] for request in requests]
+        figure.add_bar(
+            y=names, x=[1e3 * p.least_s(rates) for p in phases], name=phase, orientation="h",
+            customdata=[_inputs(p, rates) for p in phases],
+            hovertemplate="%{y}, " + phase + ": %{x:,.3s} ms at least, %{customdata[2]}<br>"
+            "max(FLOPs / peak, bytes / bandwidth), forward by forward<br>"
+            "arithmetic alone %{customdata[0]:.3s} ms, memory alone %{customdata[1]:.3s} ms<br>"
+            "%{customdata[3]:.3s}FLOP, %{customdata[4]:.3s}B, %{customdata[5]:.3g} FLOP per byte<extra></extra>",
+        )  # fmt: skip
+    return _requests(figure, "milliseconds, at least")
+
+
+def _inputs(phase: Phase, rates: Rates) -> list[object]:
+    return [
+        1e3 * phase.compute_s(rates), 1e3 * phase.memory_s(rates), _BOUND_WORDS[phase.bound(rates)],
+        phase.flops, phase.moved, phase.intensity,
+    ]  # fmt: skip
+
+
+def _requests(figure: go.Figure, unit: str) -> go.Figure:
+    figure.update_xaxes(title=unit)
+    figure.update_yaxes(title="prompt + new tokens", type="category", autorange="reversed")
+    figure.update_layout(height=300, legend_traceorder="normal")
+    return figure
+
+
+def steps(times: Sequence[PhaseTimes]) -> go.Figure:
+    """Every turn of decode against the tokens it found in the cache."""
+    figure = go.Figure(layout={"title": "Time of every turn of decode"})
+    for t in times:
+        figure.add_scatter(
+            x=list(range(t.prompt_len, t.prompt_len + len(t.steps_ms))), y=list(t.steps_ms), mode="lines",
+            name=label(t.prompt_len, t.new_tokens),
+            hovertemplate="%{x:,} tokens cached: %{y:.1f} ms, device synchronised<extra></extra>",
+        )  # fmt: skip
+    figure.update_xaxes(title="tokens in the cache before the turn")
+    figure.update_yaxes(title="milliseconds", rangemode="tozero")
+    return figure
+
+
+def prompt_lengths(sizes: Sizes, rates: Rates, prompt_len: int) -> list[int]:
+    """Powers of two that reach past this prompt and past the turning point, where there is one in sight."""
+    turns = turning_prompt(sizes, rates)
+    reach = max(prompt_len, 4 * turns if turns < 1 << 20 else 0, 1024)
+    return [2**k for k in range(int(reach).bit_length() + 1)]
+
+
+def prompts(sizes: Sizes, rates: Rates, prompt_len: int) -> go.Figure:
+    """The least time of one sweep against the prompt's length: flat while the weights are awaited, then rising."""
+    turns = turning_prompt(sizes, rates)
+    lengths = prompt_lengths(sizes, rates, prompt_len)
+    sweeps = [sweep_of(sizes, n) for n in lengths]
+    figure = go.Figure(layout={"title": f"Least time of one sweep on {rates.name}"})
+    for name, values, rule in (
+        ("memory", [1e3 * s.moved / rates.bandwidth for s in sweeps], "(weights + P·kv) / bandwidth"),
+        ("arithmetic", [1e3 * s.flops / rates.peak for s in sweeps], "(2·N_mm·P + attention) / peak"),
+        ("at least", [1e3 * s.least_s(rates) for s in sweeps], "the larger of the two"),
+    ):
+        figure.add_scatter(
+            x=lengths, y=values, name=name, mode="lines",
+            line={"dash": "solid" if name == "at least" else "dot", "width": 3 if name == "at least" else 2},
+            hovertemplate=f"P = %{{x:,}}: %{{y:.3s}} ms<br>{rule}<extra>{name}</extra>",
+        )  # fmt: skip
+    if math.isfinite(turns):
+        figure.add_vline(x=turns, line={"dash": "dot", "width": 2, "color": MARK})
+        figure.add_annotation(
+            x=math.log10(turns), y=1, yref="paper", xanchor="right", yanchor="top", showarrow=False,
+            text=f"arithmetic from {turns:,.0f} tokens on ",
+        )  # fmt: skip  # a note on a logarithmic axis is placed by the power, a line by the value
+    figure.update_xaxes(title="prompt tokens in one sweep", type="log")
+    figure.update_yaxes(title="milliseconds, at least", type="log")
+    return figure
+
+
+def chunk_totals(study: ChunkStudy) -> go.Figure:
+    """The whole prompt's time against the number of tokens fed at once."""
+    done = [run for run in study.runs if run.rounds_ms]
+    figure = go.Figure(layout={"title": f"Time to prefill {study.prompt_len:,} tokens"})
+    figure.add_scatter(
+        x=[run.chunk for run in done], y=[run.best_ms for run in done], mode="lines+markers",
+        name="measured, best round",
+        customdata=[[run.forwards, max(run.rounds_ms)] for run in done],
+        hovertemplate="%{x:,} tokens at once, %{customdata[0]:,} forwards: %{y:,.1f} ms<br>"
+        "slowest round %{customdata[1]:,.1f} ms<extra></extra>",
+    )  # fmt: skip
+    return _chunk_axes(figure, "milliseconds for the whole prompt", log=False)
+
+
+def chunk_forwards(study: ChunkStudy, sizes: Sizes | None, rates: Rates | None) -> go.Figure:
+    """One forward's time against the tokens in it, beside the bounds of this machine where they were measured."""
+    done = [run for run in study.runs if run.rounds_ms]
+    figure = go.Figure(layout={"title": "Time of one forward"})
+    figure.add_scatter(
+        x=[run.chunk for run in done], y=[run.per_forward_ms for run in done], mode="lines+markers",
+        name="measured, mean of a feed",
+        hovertemplate="%{x:,} tokens in a forward: %{y:,.1f} ms<extra></extra>",
+    )  # fmt: skip
+    if sizes is not None and rates is not None:
+        sweeps = [sweep_of(sizes, run.chunk) for run in done]
+        for name, values in (
+            ("memory at least", [1e3 * s.moved / rates.bandwidth for s in sweeps]),
+            ("arithmetic at least", [1e3 * s.flops / rates.peak for s in sweeps]),
+        ):
+            figure.add_scatter(
+                x=[run.chunk for run in done], y=values, name=name, mode="lines", line={"dash": "dot"},
+                hovertemplate=f"%{{x:,}} tokens: %{{y:.3s}} ms<br>{rates.source}<extra>{name}</extra>",
+            )  # fmt: skip
+    return _chunk_axes(figure, "milliseconds per forward", log=True)
+
+
+def _chunk_axes(figure: go.Figure, unit: str, *, log: bool) -> go.Figure:
+    figure.update_xaxes(title="tokens per forward", type="log", dtick=math.log10(2))
+    if log:
+        figure.update_yaxes(title=unit, type="log", dtick="D2")  # 1, 2 and 5 of each power
+    else:
+        figure.update_yaxes(title=unit, rangemode="tozero")
+    return figure

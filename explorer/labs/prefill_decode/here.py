@@ -1,0 +1,67 @@
+"""The model that is loaded and the machine it runs on, as the cost model wants them."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from explorer.hosting import Hosting
+from explorer.labs import progress
+from explorer.labs.charts import number_text
+from explorer.labs.prefill_decode.priced import Rates, Sizes
+from explorer.labs.prefill_decode.table import plain
+from explorer.labs.shell import source
+from explorer.labs.without_cache.bill import knows_arithmetic
+
+if TYPE_CHECKING:
+    from engine.llm_engine import LLMEngine
+
+NUMBER_BYTES = MappingProxyType({"float32": 4.0, "bfloat16": 2.0, "float16": 2.0})
+
+
+def sizes_here(engine: LLMEngine) -> Sizes:
+    """The loaded model, its cache in the same numbers as its weights."""
+    size = NUMBER_BYTES[engine.info.dtype]
+    return Sizes(engine.info.shape, size, size)
+
+
+def is_priced(engine: LLMEngine) -> bool:
+    """Whether the loaded architecture's arithmetic is known."""
+    return knows_arithmetic(engine.info.shape)
+
+
+def rates_here(engine: LLMEngine) -> Rates | None:
+    """This machine at its best, where it was measured; None where it was not."""
+    found = engine.machine
+    if found is None:
+        return None
+    return Rates(
+        "this machine",
+        found.gemv_bytes_per_s.best,
+        found.gemm_flops_per_s.best,
+        f"best of {found.gemv_bytes_per_s.passes} sweeps and {found.gemm_flops_per_s.passes} products, {found.at}",
+    )
+
+
+def this_machine(engine: LLMEngine, hosting: Hosting) -> None:
+    """What this machine does at best, or a button that measures it; in a class, why there is none."""
+    rates = rates_here(engine)
+    if rates is not None:
+        source("measured", f"this machine, {engine.info.dtype}: {words_of(rates)}; {rates.source}.")
+    elif hosting.is_hosted:
+        st.caption("What this machine could do at best is not measured in a class: that would hold up everybody.")
+    else:
+        st.caption("Beside each time stands the least this machine could need, once its speed was measured.")
+        progress.task("machine", "Measure this machine", lambda _: engine.measure_machine(), inputs=engine.info.id)
+        if engine.machine is not None:
+            st.rerun()
+
+
+def words_of(rates: Rates) -> str:
+    """Bandwidth, peak and ridge as one reads them."""
+    return (
+        f"reads {number_text(rates.bandwidth, 'B')} and does {number_text(rates.peak, 'FLOP')} a second at best, "
+        f"so its ridge is at {plain(rates.ridge)} FLOP per byte"
+    )

@@ -1,0 +1,55 @@
+"""The same prompt in one sweep, in pieces, and one token at a time: as quick as it gets, and the same cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from explorer import bridge
+from explorer.hosting import Hosting
+from explorer.labs import charts, controls, progress
+from explorer.labs.prefill_decode import figures, here, table, words
+from explorer.labs.prefill_decode.measured import SOURCE, run
+from explorer.labs.shell import section, source
+
+if TYPE_CHECKING:
+    from engine.chunk_sizes import ChunkStudy
+    from engine.llm_engine import LLMEngine
+
+MOST, MOST_IN_A_CLASS = 1_024, 64
+
+
+def show(engine: LLMEngine, hosting: Hosting) -> None:
+    """Controls, the run, and what it took."""
+    section("One sweep, or piece by piece", "The same tokens in forwards of every size, down to one token at a time.")
+    most = min(MOST_IN_A_CLASS if hosting.is_hosted else MOST, engine.info.context_limit or MOST)
+    tokens = controls.whole("Prompt tokens", url="p", default=min(64, most), low=2, high=most)
+    study = progress.task("pieces", "Measure every size", _begin(engine, tokens), inputs=(engine.info.id, tokens))
+    if study is not None and study.runs[0].rounds_ms:
+        _results(engine, study)
+
+
+def _begin(engine: LLMEngine, tokens: int) -> Callable[[progress.Report], Future[ChunkStudy]]:
+    def begin(report: progress.Report) -> Future[ChunkStudy]:
+        ids = bridge.encode(engine, SOURCE, "raw").ids
+        return run(engine, bridge.chunks(ids, tokens), report)
+
+    return begin
+
+
+def _results(engine: LLMEngine, study: ChunkStudy) -> None:
+    st.text(words.pieces(study))
+    rates = here.rates_here(engine) if here.is_priced(engine) else None
+    rows = table.chunk_rows(study)
+    for place, figure, key in zip(
+        st.columns(2, gap="medium"),
+        (figures.chunk_totals(study), figures.chunk_forwards(study, here.sizes_here(engine), rates)),
+        ("pieces-total", "pieces-forward"),
+        strict=True,
+    ):
+        with place:
+            charts.show(figure, key=key, table=rows)
+    source("measured", f"here, just now, two rounds, the second backwards, on {engine.info.device}.")

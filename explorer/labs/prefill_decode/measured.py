@@ -1,0 +1,92 @@
+"""The pair, measured here: a long prompt with a short answer, and a short prompt with a long answer."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from engine.errors import PromptTooLong
+from explorer import bridge
+from explorer.examples import EXAMPLES
+from explorer.hosting import Hosting
+from explorer.labs import charts, controls, progress
+from explorer.labs.prefill_decode import figures, here, table, words
+from explorer.labs.prefill_decode.priced import request
+from explorer.labs.shell import section, source
+
+if TYPE_CHECKING:
+    from engine.llm_engine import LLMEngine
+    from engine.phases import PhaseTimes
+
+SHOWN = {
+    "request": "", "phase": "", "ms": "ms", "tokens per second": "", "FLOPs": "FLOP", "bytes moved": "B",
+    "FLOP per byte": "", "at least, ms": "ms", "times the least": "", "waits for": "",
+}  # fmt: skip
+MOST, MOST_NEW_IN_A_CLASS = 4_000, 64
+SOURCE = EXAMPLES[1].prompt  # over and over, until a prompt is long enough
+
+
+def show(engine: LLMEngine, hosting: Hosting) -> None:
+    """Controls, the run, and what it took."""
+    section("Two requests, as many tokens", "A sweep runs all its tokens in one forward, a turn runs one.")
+    most = engine.config.prefill_chunk if hosting.is_hosted else MOST
+    most_new = MOST_NEW_IN_A_CLASS if hosting.is_hosted else MOST
+    with st.container(horizontal=True):
+        long = controls.whole("Long", url="long", default=min(200, most_new), low=1, high=min(most, most_new))
+        short = controls.whole("Short", url="short", default=20, low=1, high=min(most, most_new))
+    st.caption(
+        f"{long:,} prompt tokens and {short:,} new ones, against {short:,} and {long:,}. "
+        f"The prompts are “{SOURCE}”, over and over: what a forward takes does not depend on which tokens it runs."
+    )
+    times = progress.task("phases", "Measure both", _begin(engine, long, short), inputs=(engine.info.id, long, short))
+    if times:
+        _results(engine, times)
+
+
+def _begin(engine: LLMEngine, long: int, short: int) -> Callable[[progress.Report], Future[tuple[PhaseTimes, ...]]]:
+    def begin(report: progress.Report) -> Future[tuple[PhaseTimes, ...]]:
+        limit = engine.info.context_limit
+        if limit is not None and long + short - 1 > limit:
+            raise PromptTooLong(
+                f"{long:,} and {short:,} tokens need {long + short - 1:,} positions; {engine.info.name} reads "
+                f"{limit:,}. Take {long + short - 1 - limit:,} fewer."
+            )
+        ids = bridge.encode(engine, SOURCE, "raw").ids
+        return run(engine, bridge.phases(ids, [(long, short), (short, long)]), report)
+
+    return begin
+
+
+def run(engine: LLMEngine, study: Any, report: progress.Report) -> Future[Any]:
+    """Run something that has `run` and `stop` on the engine thread; stopped, it gives what was measured."""
+
+    def told(done: int, total: int) -> None:
+        try:
+            report(done, total, "forward")
+        except progress.Stopped:
+            study.stop()
+
+    key = f"measured-{secrets.token_hex(8)}"
+    return engine.submit(key, lambda: study.run(engine.stepper.runner, told))
+
+
+def _results(engine: LLMEngine, times: tuple[PhaseTimes, ...]) -> None:
+    sizes = here.sizes_here(engine)
+    rates = here.rates_here(engine)
+    priced = [request(sizes, t.prompt_len, t.new_tokens) for t in times]
+    rows = table.measured_rows(times, priced, rates) if here.is_priced(engine) else table.timed_rows(times)
+    st.text(words.two_requests(times))
+    charts.show(figures.measured(times, priced), key="phases-measured", table=rows)
+    st.table(table.shown(rows, SHOWN), hide_index=True)
+    if rates is not None and here.is_priced(engine):
+        st.text(words.regime(priced[0], sizes, rates))
+    source(
+        "measured",
+        f"here, just now, on {engine.info.device}, {engine.info.dtype}: wall clock around each forward, device "
+        "synchronised; a sweep is the mean of three, decode the sum of its turns. FLOPs and bytes are computed.",
+    )
+    charts.show(figures.steps(times), key="phases-turns", table=table.step_rows(times))

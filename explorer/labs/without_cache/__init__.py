@@ -1,0 +1,1 @@
+"""Lab: the same tokens decoded with and without the cache."""

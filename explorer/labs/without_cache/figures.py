@@ -1,0 +1,100 @@
+"""Charts of a race: what a step costs each loop, what it adds up to, and how far the two disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import plotly.graph_objects as go
+
+from explorer.labs.without_cache.bill import Bill, Quantity
+
+if TYPE_CHECKING:
+    from engine.uncached import RaceStep
+
+CACHED, UNCACHED = "with the cache", "without it"
+MARK = "#8b96a8"  # seen on a light and on a dark ground
+_AXIS = {
+    "positions": "positions", "pairs": "query-key pairs per layer and head", "flops": "FLOPs", "ms": "milliseconds",
+}  # fmt: skip
+_STEP_RULES: dict[Quantity, tuple[str, str]] = {
+    "positions": ("1 after the prefill, which is P", "P + t"),
+    "pairs": ("P + t, one query on all keys", "(P + t)(P + t + 1) / 2"),
+    "flops": ("2·N_mm + 4·L·H·D·(P + t)", "2·N_mm·(P + t) + 4·L·H·D·pairs, head for the last row only"),
+    "ms": ("wall clock around the forward", "wall clock around the forward"),
+}
+_TOTAL_RULES: dict[Quantity, tuple[str, str]] = {
+    "positions": ("P + N − 1", "N·P + N(N − 1) / 2"),
+    "pairs": ("P(P + 1) / 2 + (N − 1)P + N(N − 1) / 2", "sum of (P + t)(P + t + 1) / 2 over t < N"),
+    "flops": ("the steps' FLOPs added up", "the steps' FLOPs added up"),
+    "ms": ("the steps' times added up", "the steps' times added up"),
+}
+
+
+def per_step(bill: Bill, quantity: Quantity, *, log: bool = False) -> go.Figure:
+    """What each step costs the two loops."""
+    return _pair(bill, quantity, bill.cached.of(quantity), bill.uncached.of(quantity), _STEP_RULES[quantity], log, "")
+
+
+def in_all(bill: Bill, quantity: Quantity, *, log: bool = False) -> go.Figure:
+    """What the two loops have paid up to each step. Times get a mark where the cached loop goes ahead for good."""
+    cached, uncached = bill.cached.running(quantity), bill.uncached.running(quantity)
+    figure = _pair(bill, quantity, cached, uncached, _TOTAL_RULES[quantity], log, "so far")
+    if quantity == "ms" and bill.ahead_from is not None:
+        figure.add_vline(
+            x=bill.ahead_from, line={"dash": "dot", "width": 2, "color": MARK}, annotation_position="top right",
+            annotation_text=f"ahead from step {bill.ahead_from}",
+        )  # fmt: skip
+    return figure
+
+
+def disagreement(steps: Sequence[RaceStep]) -> go.Figure:
+    """The largest difference of logits at each step, beside what it would take to turn a greedy choice."""
+    index = [step.index for step in steps]
+    figure = go.Figure(layout={"title": "Difference of logits, step by step"})
+    figure.add_scatter(
+        x=index, y=[step.logit_difference or None for step in steps], mode="lines+markers",
+        name="largest difference of any logit",
+        hovertemplate="step %{x}: %{y:.2e}<br>max |cached − uncached| over the vocabulary<extra></extra>",
+    )  # fmt: skip
+    figure.add_scatter(
+        x=index, y=[step.lead / 2 or None for step in steps], mode="lines", line={"dash": "dash"},
+        name="half the lead of the likeliest token",
+        hovertemplate="step %{x}: %{y:.3g}<br>(best − second) / 2: a smaller difference cannot turn a greedy choice"
+        "<extra></extra>",
+    )  # fmt: skip
+    apart = [step for step in steps if not step.agrees]
+    if apart:
+        figure.add_scatter(
+            x=[step.index for step in apart], y=[step.logit_difference for step in apart], mode="markers",
+            marker={"symbol": "x", "size": 12}, name="another token was drawn",
+            hovertemplate="step %{x}: another token<extra></extra>",
+        )  # fmt: skip
+    figure.update_xaxes(title="step (0 is the prefill)")
+    figure.update_yaxes(title="logits", type="log", exponentformat="power", dtick=1)
+    return figure
+
+
+def _pair(
+    bill: Bill,
+    quantity: Quantity,
+    cached: Sequence[float],
+    uncached: Sequence[float],
+    rules: tuple[str, str],
+    log: bool,
+    so_far: str,
+) -> go.Figure:
+    axis = f"{_AXIS[quantity]} {so_far}".strip()
+    digits = ",.3s" if quantity == "flops" else ",.1f" if quantity == "ms" else ","
+    figure = go.Figure(layout={"title": f"{axis.capitalize()} at each step"})
+    inputs = f"P = {bill.prompt_len:,}"
+    counter = "N = %{customdata}" if so_far else "t = %{x}"
+    for name, values, rule in ((CACHED, cached, rules[0]), (UNCACHED, uncached, rules[1])):
+        figure.add_scatter(
+            x=list(range(len(values))), y=list(values), name=name, mode="lines+markers", marker={"size": 4},
+            customdata=[step + 1 for step in range(len(values))],
+            hovertemplate=f"step %{{x}}: %{{y:{digits}}}<br>{rule}<br>{inputs}, {counter}<extra>{name}</extra>",
+        )  # fmt: skip
+    figure.update_xaxes(title="step (0 is the prefill)")
+    figure.update_yaxes(title=axis, type="log" if log else "linear", rangemode="normal" if log else "tozero")
+    return figure

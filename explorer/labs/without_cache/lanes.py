@@ -1,0 +1,67 @@
+"""The race while it is run: two bars on one scale, growing step by step, and the text that both draw.
+
+A component of its own: it is drawn anew several times a second, in place, which a Plotly chart cannot be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from explorer.labs.without_cache.figures import CACHED, UNCACHED
+from explorer.theme import Palette
+
+if TYPE_CHECKING:
+    from engine.tokenizer import Tokenizer
+    from engine.uncached import Race, RaceStep
+
+_ASSETS = Path(__file__).resolve().parents[3] / "assets" / "labs"
+
+_component = st.components.v2.component(
+    "loupe_race_lanes",
+    html='<div class="lanes"></div>\n',
+    css=(_ASSETS / "race_lanes.css").read_text(encoding="utf-8"),
+    js=(_ASSETS / "race_lanes.js").read_text(encoding="utf-8"),
+)
+
+
+def show(race: Race, tokenizer: Tokenizer, colours: Palette) -> None:
+    """Draw what the race has shown so far."""
+    _component(key="race_lanes", data=payload(race, tokenizer, colours))
+
+
+def agreement_so_far(steps: Sequence[RaceStep]) -> str:
+    """The same ids or not, and the newest and the largest difference of any logit."""
+    if not steps:
+        return ""
+    apart = sum(not step.agrees for step in steps)
+    ids = f"other ids at {apart} of {len(steps)} steps" if apart else f"the same id at each of {len(steps)} steps"
+    worst = max(step.logit_difference for step in steps)
+    return f"{ids} · logits differ by {steps[-1].logit_difference:.1e} at most in the newest, {worst:.1e} in all"
+
+
+def payload(race: Race, tokenizer: Tokenizer, colours: Palette) -> dict[str, object]:
+    """What the component draws, as JSON. Text stays text: the component never makes markup of it."""
+    steps = race.steps
+    ways = [
+        (CACHED, colours.accent, [step.cached for step in steps]),
+        (UNCACHED, colours.forced, [step.uncached for step in steps]),
+    ]
+    return {
+        "prompt": tokenizer.join(race.prompt_ids).text,
+        "agreement": agreement_so_far(steps),
+        "drawn": tokenizer.join([step.token_id for step in steps]).text,
+        "ways": [
+            {
+                "name": name[0].upper() + name[1:],
+                "colour": colour,
+                "of": race.new_tokens,
+                "ms": [round(turn.forward_ms, 2) for turn in turns],
+                "positions": sum(turn.positions for turn in turns),
+            }
+            for name, colour, turns in ways
+        ],
+    }

@@ -1,0 +1,126 @@
+"""The lab's page on a tiny model: measured, bounded in a class, and computed for machines that are not here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from engine import machine
+from engine.phases import Phases
+from explorer import runtime
+from explorer.labs.prefill_decode.measured import run
+from explorer.labs.progress import Job
+
+
+@pytest.fixture(autouse=True)
+def own_server(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    st.cache_resource.clear()
+    monkeypatch.setenv("LOUPE_MODEL", str(tiny_folder))
+    monkeypatch.setattr(machine, "_known", {})
+    monkeypatch.setattr(machine, "SWEEP_BYTES", {"cpu": 8 << 20})
+    monkeypatch.setattr(machine, "MATRIX_BYTES", {"cpu": 4 << 20})
+    monkeypatch.setattr(machine, "_last_level_cache", lambda: 0)
+    monkeypatch.setattr(machine, "SWEEP_S", 0.01)
+    monkeypatch.setattr(machine, "MULTIPLY_S", 0.01)
+    monkeypatch.setattr(machine, "SIDES", (64, 128))
+    yield
+    runtime.runtime().pool.close()
+    st.cache_resource.clear()
+
+
+def lab_page() -> None:
+    from explorer.labs.prefill_decode.page import page
+
+    page()
+
+
+def opened(**query: str) -> AppTest:
+    page = AppTest.from_function(lab_page, default_timeout=60)
+    for name, value in query.items():
+        page.query_params[name] = value
+    page.run()
+    assert not page.exception
+    return page
+
+
+def done(page: AppTest, key: str) -> AppTest:
+    page.button(key=f"{key}_begin").click().run()
+    for _ in range(300):
+        if not any(button.key == f"{key}_stop" for button in page.button):
+            break
+        page.run()
+    assert not page.exception
+    return page
+
+
+def said(page: AppTest) -> str:
+    return "\n".join([text.value for text in page.text] + [caption.value for caption in page.caption])
+
+
+def test_the_pair_is_measured_and_as_many_tokens_go_through_in_both():
+    page = done(opened(long="30", short="5"), "phases")
+    assert "As many tokens go through the model in both, 34" in said(page)
+    assert "30 + 5 took" in said(page)
+    first = page.table[0].value
+    assert list(first["request"]) == ["30 + 5", "30 + 5", "5 + 30", "5 + 30"]
+    assert list(first["phase"]) == ["prefill", "decode"] * 2
+
+
+def test_pieces_of_every_size_are_measured_and_their_caches_compared():
+    page = done(opened(p="16"), "pieces")
+    assert "One sweep over 16 tokens took" in said(page)
+    assert "the same to rounding, not bit for bit" in said(page)
+
+
+def test_a_measured_machine_puts_the_least_time_beside_the_measured_one():
+    page = done(done(opened(long="12", short="3"), "machine"), "phases")
+    assert "its ridge is at" in said(page).replace("\\", "")
+    assert any({"time", "at least", "times the least"} <= set(shown.value.columns) for shown in page.table)
+    assert "this machine, measured" in page.selectbox(key="on").options
+
+
+def test_a_stopped_measurement_gives_what_was_measured(pool):
+    engine = pool.request().future.result()
+    job = Job("inputs")
+
+    def report(done: int, total: int, words: str = "") -> None:
+        job.is_stopped = done == 4
+        job.report(done, total, words)
+
+    (times,) = run(engine, Phases((5, 6), [(6, 30)]), report).result()
+    assert (len(times.sweeps_ms), len(times.steps_ms)) == (1, 3)
+
+
+def test_the_8b_on_an_h100_is_computed_without_a_run():
+    told = said(opened(cl="500", cs="20"))
+    assert "ridge of H100 SXM is 295 FLOP per byte" in told
+    assert "from 295." in told
+    assert "One request alone" in told
+
+
+def test_a_machine_without_a_published_rate_of_arithmetic_says_so():
+    assert "No rate of arithmetic is published for Apple M4 Pro" in said(opened(on="Apple M4 Pro"))
+
+
+def test_a_model_larger_than_the_memory_is_said_to_be():
+    assert "It takes 2 at least" in said(opened(model="Llama 3.1 70B"))
+
+
+def test_a_pair_longer_than_the_model_reads_is_cut_in_words_or_refused_in_words():
+    assert "GPT-2 reads 1,024 positions" in said(opened(model="GPT-2", cl="2000", cs="20", w="bf16"))
+    page = opened(long="1020", short="10")
+    page.button(key="phases_begin").click().run()
+    assert "need 1,029 positions" in said(page)
+
+
+def test_in_a_class_the_machine_is_not_measured_and_runs_are_short(monkeypatch):
+    monkeypatch.setenv("LOUPE_MODE", "hosted")
+    page = opened()
+    assert not any(button.key == "machine_begin" for button in page.button)
+    assert "not measured in a class" in said(page)
+    assert page.number_input(key="long").max == 64
+    assert page.number_input(key="p").max == 64
