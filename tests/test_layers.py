@@ -12,8 +12,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 LEVELS = {
     **dict.fromkeys(("errors", "config", "records", "tokens", "facts"), 0),
-    **dict.fromkeys(("costs", "hardware", "registry", "scheduler", "meter"), 1),
-    **dict.fromkeys(("session", "llm_engine", "self_check", "prepare", "__main__", "recording"), 4),
+    **dict.fromkeys(("costs", "hardware", "registry", "scheduler", "meter", "tiles"), 1),
+    **dict.fromkeys(("session", "llm_engine", "self_check", "head_reader", "prepare", "__main__", "recording"), 4),
     **dict.fromkeys(("model_runner", "session_state", "session_table", "stepping", "prefilling", "looking"), 3),
     **dict.fromkeys(("requests", "serving"), 3),
 }  # every other file of engine/ is a part, level 2
