@@ -10,6 +10,7 @@
     │   ├── ModelUnreachable   the Hub or the package index did not answer
     │   ├── ModelTooLarge      the weights do not fit in memory
     │   ├── UnsupportedModel   the architecture does not let its attention be seen
+    │   ├── InvalidConfig      a config lacks a field, or one cannot be (also a ValueError)
     │   ├── CorruptModel       files are truncated, unreadable, or not what they should be
     │   └── ImportFailed       the one-time import could not be finished (a full disk, say)
     └── SessionError
@@ -62,6 +63,10 @@ class ModelTooLarge(ModelError):
 
 class UnsupportedModel(ModelError):
     """The architecture cannot be inspected."""
+
+
+class InvalidConfig(ModelError, ValueError):
+    """A config from which no decoder's shape can be read: the message names the field and the fix."""
 
 
 class CorruptModel(ModelError):

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.costs.shape import ModelShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +17,7 @@ class ModelInfo:
     origin              where the weights come from, in words: "dequantised from Q4_1"
     parameters          unique ones: a tied embedding counts once
     kv_bytes_per_token  what one token adds to the cache over all layers, by formula
+    shape               its sizes, for the cost model
     context_limit       tokens the model was made for; None where the config does not say
     defaults            the model's own generation_config, shown and applied only when asked for
     """
@@ -32,6 +37,7 @@ class ModelInfo:
     num_kv_heads: int
     head_dim: int
     vocab_size: int
+    shape: ModelShape
     kv_bytes_per_token: int
     context_limit: int | None
     end_ids: tuple[int, ...]

@@ -11,17 +11,17 @@ from typing import Any
 
 from transformers import GenerationConfig, PreTrainedModel
 
-from engine.costs import ModelShape
 from engine.facts import ModelInfo
 from engine.measure import unique_bytes
 from engine.model_source import Source
+from engine.shapes.loaded import shape_of
 from engine.tokenizer import Tokenizer
 
 NOT_DRAWING = ("transformers_version", "_from_model_config", "use_cache", "output_attentions", "output_hidden_states")
 
 
 def describe(model_id: str, source: Source, model: PreTrainedModel, tokenizer: Tokenizer) -> ModelInfo:
-    shape = ModelShape.from_config(model.config)
+    shape = shape_of(model.config)
     first = next(model.parameters())
     return ModelInfo(
         id=model_id,
@@ -39,6 +39,7 @@ def describe(model_id: str, source: Source, model: PreTrainedModel, tokenizer: T
         num_kv_heads=shape.num_kv_heads,
         head_dim=shape.head_dim,
         vocab_size=shape.vocab_size,
+        shape=shape,
         kv_bytes_per_token=shape.kv_bytes_per_token(first.dtype.itemsize),
         context_limit=_context_limit(model.config.get_text_config()),
         end_ids=_end_ids(model, tokenizer),

@@ -12,11 +12,11 @@ from tokenizers import decoders, models, pre_tokenizers
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 
 from engine.config import EngineConfig
-from engine.costs import ModelShape
 from engine.facts import ModelInfo
 from engine.llm_engine import LLMEngine
 from engine.measure import unique_bytes
 from engine.model_loader import LoadedModel
+from engine.shapes.loaded import shape_of
 from engine.tokenizer import Tokenizer
 
 SMALL: dict[str, Any] = {
@@ -124,7 +124,7 @@ def tiny_llama_folder(folder: Path) -> str:
 
 def loaded(model: PreTrainedModel, *, end_ids: tuple[int, ...] = (), context_limit: int | None = 128) -> LoadedModel:
     """A tiny model as the loader would hand it over."""
-    shape = ModelShape.from_config(model.config)
+    shape = shape_of(model.config)
     size = next(model.parameters()).element_size()
     info = ModelInfo(
         id="tiny",
@@ -142,6 +142,7 @@ def loaded(model: PreTrainedModel, *, end_ids: tuple[int, ...] = (), context_lim
         num_kv_heads=shape.num_kv_heads,
         head_dim=shape.head_dim,
         vocab_size=shape.vocab_size,
+        shape=shape,
         kv_bytes_per_token=shape.kv_bytes_per_token(size),
         context_limit=context_limit,
         end_ids=end_ids,

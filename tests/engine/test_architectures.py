@@ -7,10 +7,10 @@ import torch
 from transformers import DynamicCache, GenerationConfig, PreTrainedModel
 
 from engine.attention import attention_weights, row_weights
-from engine.costs import ModelShape
 from engine.errors import UnsupportedModel
 from engine.kv_store import KVStore
 from engine.model_runner import Feed, ModelRunner
+from engine.shapes.loaded import shape_of
 from tests.engine.architectures import ARCHITECTURES, REFUSED, tiny_model
 
 PROMPT = tuple(int(i) for i in torch.randint(3, 300, (15,), generator=torch.Generator().manual_seed(2)))
@@ -100,7 +100,7 @@ def test_cache_bytes_by_formula_by_our_tensors_and_by_transformers_are_one_numbe
     runner = ModelRunner(stock)
     store = runner.new_store()
     runner.forward([Feed(store, PROMPT)])
-    formula = len(PROMPT) * ModelShape.from_config(stock.config).kv_bytes_per_token(4)
+    formula = len(PROMPT) * shape_of(stock.config).kv_bytes_per_token(4)
     assert store.live_bytes == formula == theirs
 
 
