@@ -19,6 +19,7 @@
         ├── UnknownStep        a step or token that this session does not have
         ├── NumericalFailure   the model returned NaN or no finite score
         ├── EngineFull         every place for a session is taken
+        ├── EngineBusy         somebody's work is under way, and this must run alone
         └── EngineStopped      the thread that owns the model is gone
 
 A broken promise between our own files is an assert, never one of these.
@@ -99,6 +100,10 @@ class NumericalFailure(SessionError):
 
 class EngineFull(SessionError):
     """There is no place for one more session."""
+
+
+class EngineBusy(SessionError):
+    """Somebody's work is waiting or under way, and what was asked must run with nothing beside it."""
 
 
 class EngineStopped(SessionError):

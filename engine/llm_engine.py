@@ -18,15 +18,16 @@ import torch
 
 from engine.capture import CaptureRing
 from engine.config import EngineConfig, Recipe, SamplingParams, StopRules
-from engine.errors import EngineStopped
+from engine.errors import EngineBusy, EngineStopped
 from engine.kernels import KernelReport, speed_up
+from engine.machine import MachineRates, known, measure
 from engine.measure import now_ms
 from engine.meter import EngineCounters, EngineHealth, Meter
 from engine.model_loader import LoadedModel
 from engine.model_runner import ModelRunner
 from engine.prefix_cache import PrefixCache
 from engine.records import StepRecord
-from engine.requests import RequestQueues, StepRequest, Work, WorkRequest
+from engine.requests import RequestQueues, StepRequest, Work, WorkRequest, at_once
 from engine.serving import Server
 from engine.session import DecodeSession
 from engine.session_state import SessionState
@@ -37,6 +38,7 @@ from engine.tokens import Role
 
 log = logging.getLogger(__name__)
 
+MEASURING = "machine"  # the key that a measurement of the machine waits under
 HEARTBEAT_S = 1.0  # how often an idle engine thread shows that it is there
 
 
@@ -98,6 +100,20 @@ class LLMEngine:
         self._enqueue(key, request)
         return request.future
 
+    def measure_machine(self, *, again: bool = False) -> Future[MachineRates]:
+        """How fast this machine reads and multiplies in the model's number format, measured once per process.
+
+        Runs on the engine thread, so that nothing runs beside it. Raises EngineBusy, now or through the Future,
+        while anybody waits for the engine.
+        """
+        self._refuse_beside(frozenset())
+        return self.submit(MEASURING, at_once(lambda: self._measure(again)))
+
+    @property
+    def machine(self) -> MachineRates | None:
+        """What `measure_machine` found earlier in this process; None: not measured yet."""
+        return known(*self._format())
+
     def close(self) -> None:
         """Finish the piece under way, fail what waits, end the thread."""
         self._queues.close()
@@ -129,6 +145,16 @@ class LLMEngine:
             raise EngineStopped("The engine has stopped. Reload the page to start it again.")
         self._queues.put(key, request)
 
+    def _format(self) -> tuple[torch.device, torch.dtype]:
+        return torch.device(self.info.device), getattr(torch, self.info.dtype)
+
+    def _refuse_beside(self, mine: frozenset[str]) -> None:
+        if others := len(self._queues.waiting() - mine):
+            raise EngineBusy(
+                f"{others} session{'s are' if others > 1 else ' is'} using the engine, and a measurement beside them "
+                "would disturb both. Try again when nobody steps."
+            )
+
     # --- engine thread ------------------------------------------------------------------------------------
 
     def _run(self) -> None:
@@ -151,6 +177,10 @@ class LLMEngine:
                 log.exception("a turn of the engine failed")
                 self._fail_waiting("The engine failed, and dropped what was waiting. Ask again.")
             self.heartbeat_ms, self._is_busy = now_ms(), False
+
+    def _measure(self, again: bool) -> MachineRates:
+        self._refuse_beside(frozenset({MEASURING}))
+        return measure(*self._format(), again=again)
 
     def _prepare(self) -> Server:
         self.stock = share_weights(self.model)

@@ -72,6 +72,12 @@ class SessionTable:
             held = self._bytes.values()
             return KVBytes(sum(b.live for b in held), sum(b.reserved for b in held))
 
+    def each(self) -> tuple[KVBytes, ...]:
+        """What every session's cache takes that holds any, largest first: sizes, and no word of whose they are."""
+        with self._lock:
+            held = [taken for key, taken in self._bytes.items() if key in self._states and taken.live]
+        return tuple(sorted(held, key=lambda taken: (taken.live, taken.reserved), reverse=True))
+
     def keep_within_budget(self, busy: Set[str]) -> int:
         """Release caches until the budget is met, if it can be; the number released.
 

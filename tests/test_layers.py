@@ -11,11 +11,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 LEVELS = {
-    **dict.fromkeys(("errors", "config", "records", "tokens", "facts"), 0),
-    **dict.fromkeys(("costs", "shapes", "hardware", "registry", "scheduler", "meter", "tiles"), 1),
-    **dict.fromkeys(("session", "llm_engine", "self_check", "head_reader", "prepare", "__main__", "recording"), 4),
+    **dict.fromkeys(("errors", "config", "records", "key_records", "tokens", "facts"), 0),
+    **dict.fromkeys(("costs", "shapes", "hardware", "registry", "scheduler", "meter"), 1),
+    **dict.fromkeys(("session", "llm_engine", "self_check", "key_change", "prepare", "__main__", "recording"), 4),
     **dict.fromkeys(("model_runner", "session_state", "session_table", "stepping", "prefilling", "looking"), 3),
     **dict.fromkeys(("requests", "serving"), 3),
+    **dict.fromkeys(("tiles", "claim_records"), 1),
+    **dict.fromkeys(("head_reader", "claim_checks"), 4),
     **dict.fromkeys(("shapes.hub", "shapes.loaded"), 2),
 }  # every other file of engine/ is a part, level 2; a file in a package has its package's level unless named
 

@@ -69,7 +69,6 @@ const ICON_PATHS = {
     'M10.8 14l-1.7 1.7a3.2 3.2 0 0 1-4.5-4.5L6.3 9.5',
   ],
   arrow: ['M3.5 10h12', 'M11.8 6.2 15.6 10l-3.8 3.8'],
-  loupe: ['M8.6 3.2a5.4 5.4 0 1 1 0 10.8a5.4 5.4 0 0 1 0-10.8z', 'M12.7 12.7 17 17'],
 };
 
 /** A decorative drawing from the table above; the button around it carries the label. */

@@ -19,7 +19,7 @@ export const KEY_MAP = [
 const TYPING =
   'textarea, select, [contenteditable=""], [contenteditable="true"], input:not([type="range"]):not([type="checkbox"]):not([type="radio"]):not([type="button"])';
 const MOVES_ITSELF = 'input[type="range"], [role="slider"], [role="grid"], [role="application"], .own-arrows';
-const PRESSED_BY_SPACE = 'button, summary, a[href], input[type="checkbox"], input[type="radio"]';
+const PRESSED_BY_SPACE = 'button, summary, input[type="checkbox"], input[type="radio"]';
 const ARROWS = ['ArrowLeft', 'ArrowRight', 'Home', 'End'];
 
 /** @returns the action, or null where the key is not ours */

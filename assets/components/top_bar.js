@@ -1,5 +1,5 @@
 /**
- * The bar at the top: the name, the loaded model, how tokens are drawn, and whether the numbers were checked.
+ * The bar above the prompt: the loaded model, how tokens are drawn, and whether the numbers were checked.
  *
  * For tests: .model-button, .model-form input, .facts dt/dd
  */
@@ -93,7 +93,6 @@ export class TopBar {
       this.linkWords,
     );
     root.append(
-      make('span.word-mark', {}, icon('loupe', 22), 'Loupe'),
       this.modelButton,
       make('span.spacer'),
       this.rowsButton,

@@ -42,7 +42,7 @@ def _llama(
     return {
         "model_type": kind, "hidden_size": width, "num_hidden_layers": layers, "num_attention_heads": heads,
         "num_key_value_heads": kv_heads, "intermediate_size": inner, "vocab_size": vocab,
-        "max_position_embeddings": context, "tie_word_embeddings": tied, **more,
+        "tie_word_embeddings": tied, **({"max_position_embeddings": context} if context else {}), **more,
     }  # fmt: skip
 
 

@@ -13,10 +13,8 @@ import streamlit as st
 from explorer import state
 from explorer.checked import BadCommand
 from explorer.components import step_page
-from explorer.door import Waiting
-from explorer.pages import waiting
-from explorer.pages.loading import running_model
-from explorer.runtime import Tab, hold, runtime
+from explorer.pages.tab import entered
+from explorer.runtime import Tab, runtime
 from explorer.wire import Wire, parse
 
 log = logging.getLogger(__name__)
@@ -57,20 +55,4 @@ def _read(said: object) -> Wire | None:
 
 
 def _tab() -> Tab | None:
-    """This tab on the server, made at first; None while there is no model to make it on, or no place."""
-    there, owner = runtime(), state.owner()
-    tab = there.tab(state.sid(), owner)
-    if tab is None:
-        loading = running_model(there.pool, there.hosting)
-        if loading is None:
-            return None
-        params = {name: st.query_params.get_all(name) for name in st.query_params}
-        admitted = there.admit(owner, params, loading)
-        if isinstance(admitted, Waiting):
-            there.pool.leave(loading)
-            waiting.line()
-            return None
-        tab = admitted
-        state.set_sid(tab.sid)
-    hold(tab.sid, owner)
-    return tab
+    return entered({name: st.query_params.get_all(name) for name in st.query_params})

@@ -32,7 +32,7 @@ def line() -> None:
 def _line() -> None:
     there, owner = runtime(), state.owner()
     stand_in_line(owner)
-    sid = _remembered()
+    sid = remembered()
     if sid is not None and there.take_back(sid, owner):
         state.set_sid(sid)
         st.rerun()
@@ -43,7 +43,8 @@ def _line() -> None:
         _show(waiting)
 
 
-def _remembered() -> str | None:
+def remembered() -> str | None:
+    """The session this tab's own storage names, once the browser has said it."""
     said: Any = _memory(key=KEY, on_sid_change=lambda: None)
     return said.sid if isinstance(said.sid, str) else None
 

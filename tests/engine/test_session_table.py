@@ -146,3 +146,20 @@ def test_no_session_gets_past_the_budget_of_one_by_its_own_stop_rules():
             session.prefill((9,) * 7).result()
     finally:
         engine.close()
+
+
+def test_what_each_session_holds_is_told_by_size_and_without_a_name():
+    engine = tiny_engine()
+    try:
+        short, long = opened(engine), opened(engine)
+        engine.create_session()  # holds nothing yet
+        for _ in range(3):
+            long.step().result()
+        released = opened(engine)
+        released.release().result()
+        after_a_turn(engine)
+        assert [taken.live for taken in engine.sessions.each()] == [7 * PER_TOKEN, 4 * PER_TOKEN]
+        assert {taken.reserved for taken in engine.sessions.each()} == {PER_SESSION}
+        assert short.records  # held until here
+    finally:
+        engine.close()

@@ -1,0 +1,69 @@
+"""Which labs there are, in the order of the menu. One line here makes a page: its module is imported when it is opened.
+
+A module named here has a function `page() -> None`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+
+import streamlit as st
+from streamlit.navigation.page import Page
+
+SECTION = "Labs"
+
+
+@dataclass(frozen=True, slots=True)
+class Lab:
+    """One entry of the menu.
+
+    url     the page's address, without the slash
+    module  where its `page` is
+    help    one sentence for whoever points at the entry
+    """
+
+    title: str
+    url: str
+    module: str
+    help: str
+
+
+LABS: tuple[Lab, ...] = (
+    Lab("The floor", "floor", "explorer.labs.floor.page", "How fast a step could be, and what moves that bound."),
+    Lab(
+        "Without the cache",
+        "without-cache",
+        "explorer.labs.without_cache.page",
+        "The same tokens decoded with and without the cache, side by side.",
+    ),
+    Lab(
+        "Prefill against decode",
+        "prefill-decode",
+        "explorer.labs.prefill_decode.page",
+        "One sweep over the prompt against one turn per new token.",
+    ),
+    Lab("The library", "library", "explorer.labs.library.page", "What the cache takes, for any model and any crowd."),
+    Lab("Tiles", "tiles", "explorer.labs.tiles.page", "Softmax computed tile by tile, and the traffic that saves."),
+)
+
+CLAIMS = Lab("Claims", "claims", "explorer.claims.page", "What is said about the decode loop, computed again.")
+
+
+def as_page(lab: Lab) -> Page:
+    """The entry as Streamlit's navigation takes it."""
+    return st.Page(_opener(lab.module), title=lab.title, url_path=lab.url, help=lab.help)
+
+
+def link(url: str, words: str, **controls: str) -> None:
+    """A link to another lab; `controls` are its controls by their names in the URL."""
+    lab = next(lab for lab in (*LABS, CLAIMS) if lab.url == url)
+    st.page_link(as_page(lab), label=words, query_params=controls or None)
+
+
+def _opener(module: str) -> Callable[[], None]:
+    def opened() -> None:
+        import_module(module).page()
+
+    return opened

@@ -1,0 +1,132 @@
+"""Controls whose value lives in the URL, so that a link shows the same page.
+
+Streamlit keeps value and URL together (`bind="query-params"`): the URL holds what differs from the default, and
+forgets it when the page is left. What it does not do is say when a link asked for something that cannot be: it takes
+the default in silence. Here that is said in words.
+
+`url` is the control's name there: short, and used once in a lab.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeVar
+
+import streamlit as st
+
+T = TypeVar("T")
+Style = Literal["list", "segments"]
+
+BIND: Literal["query-params"] = "query-params"
+TEXT_LIMIT = 2_000  # characters; longer URLs are cut by servers on the way
+
+
+def whole(label: str, *, url: str, default: int, low: int, high: int, step: int = 1, hint: str | None = None) -> int:
+    """A whole number from `low` to `high`, typed."""
+    asked = _asked(url)
+    value = st.number_input(label, low, high, default, step, key=url, help=hint, bind=BIND)
+    _said(asked, url, _is_whole(asked, low, high), f"a whole number from {low:,} to {high:,}", f"{value:,}")
+    return int(value)
+
+
+def number(
+    label: str, *, url: str, default: float, low: float, high: float, step: float | None = None, hint: str | None = None
+) -> float:
+    """A number from `low` to `high`, typed."""
+    asked = _asked(url)
+    value = st.number_input(label, float(low), float(high), float(default), step, key=url, help=hint, bind=BIND)
+    _said(asked, url, _is_number(asked, low, high), f"a number from {low:g} to {high:g}", f"{value:g}")
+    return float(value)
+
+
+def slider(
+    label: str, *, url: str, default: float, low: float, high: float, step: float, hint: str | None = None
+) -> float:
+    """A number from `low` to `high`, dragged."""
+    asked = _asked(url)
+    value = st.slider(label, float(low), float(high), float(default), float(step), key=url, help=hint, bind=BIND)
+    _said(asked, url, _is_number(asked, low, high), f"a number from {low:g} to {high:g}", f"{value:g}")
+    return float(value)
+
+
+def ladder(label: str, rungs: Sequence[int], *, url: str, default: int, hint: str | None = None) -> int:
+    """One of a rising row of whole numbers, dragged: for spans that ask for a logarithmic scale."""
+    asked = _asked(url)
+    value = st.select_slider(label, list(rungs), default, _with_commas, key=url, help=hint, bind=BIND)
+    known = {_with_commas(rung) for rung in rungs}
+    rule = f"one of {rungs[0]:,}, {rungs[1]:,} … {rungs[-1]:,}"
+    _said(asked, url, asked in known, rule, _with_commas(value))
+    return int(value)
+
+
+def choice(
+    label: str,
+    options: Sequence[T],
+    *,
+    url: str,
+    default: T,
+    words: Callable[[T], str] = str,
+    style: Style = "list",
+    hint: str | None = None,
+) -> T:
+    """One of `options`. What `words` says of each is on screen and in the URL, so each must be said differently."""
+    by_words = {words(option): option for option in options}
+    assert len(by_words) == len(options), f"two options of {url} read the same"
+    asked, names = _asked(url), list(by_words)
+    if style == "segments":
+        picked = st.segmented_control(
+            label, names, default=words(default), required=True, key=url, help=hint, bind=BIND
+        )
+    else:
+        picked = st.selectbox(label, names, names.index(words(default)), key=url, help=hint, bind=BIND)
+    _said(asked, url, asked in by_words, f"one of {', '.join(names)}", picked or "")
+    return by_words.get(picked or "", default)
+
+
+def switch(label: str, *, url: str, default: bool = False, hint: str | None = None) -> bool:
+    """On or off."""
+    asked = _asked(url)
+    value = st.toggle(label, default, key=url, help=hint, bind=BIND)
+    _said(asked, url, asked.lower() in ("true", "false"), "true or false", str(value).lower())
+    return value
+
+
+def text(label: str, *, url: str, default: str = "", most: int = TEXT_LIMIT, hint: str | None = None) -> str:
+    """A line of text."""
+    asked = _asked(url)
+    value = st.text_input(label, default, most, key=url, help=hint, bind=BIND)
+    _said(asked, url, len(asked) <= most, f"at most {most:,} characters", _short(value or "nothing"))
+    return default if value is None else value
+
+
+def _with_commas(rung: int) -> str:
+    return f"{rung:,}"
+
+
+def _asked(url: str) -> str:
+    """What the URL says, read before the control is made: what cannot be is gone afterwards."""
+    return st.query_params.get(url, "")
+
+
+def _said(asked: str, url: str, is_possible: bool, rule: str, used: str) -> None:
+    if asked and not is_possible:
+        st.text(f"The link asks for {url} = {_short(asked)}. It must be {rule}, so {used} is used.")
+
+
+def _short(words: str) -> str:
+    return words if len(words) <= 40 else f"{words[:39]}…"
+
+
+def _is_whole(words: str, low: int, high: int) -> bool:
+    try:
+        return low <= int(words) <= high
+    except ValueError:
+        return False
+
+
+def _is_number(words: str, low: float, high: float) -> bool:
+    try:
+        return math.isfinite(float(words)) and low <= float(words) <= high
+    except ValueError:
+        return False

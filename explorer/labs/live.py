@@ -1,0 +1,108 @@
+"""The live session of this tab for a lab: the one on the Step page, and the engine under it.
+
+A lab only looks. What moves the session (the prefill offered where there is none) goes through the same commands as
+the Step page's, so that going back there shows it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from explorer import state
+from explorer.examples import EXAMPLES
+from explorer.pages import tab as this_tab
+from explorer.pages import waiting
+from explorer.pages.loading import running_model
+from explorer.runtime import Tab, runtime
+from explorer.wire import Command, Wire
+
+if TYPE_CHECKING:
+    from engine.llm_engine import LLMEngine
+    from engine.session import DecodeSession
+
+PATIENCE = 400  # times a command is asked for again, 0.3 s each: a prefill on a slow machine
+_FIRST = EXAMPLES[0]
+_ASKED = "loupe_lab_prefill"
+
+
+def live_session() -> DecodeSession | None:
+    """The run on this tab's Step page, with at least its prefill done; None where there is none."""
+    tab = this_tab.known() or _taken_back()
+    if tab is None or tab.workspace.active is None:
+        return None
+    session = tab.workspace.active.session
+    return session if session.records else None
+
+
+def engine() -> LLMEngine | None:
+    """The engine of this tab, else the default model's, loaded with progress. None: the page says why it cannot be."""
+    tab = this_tab.known()
+    if tab is not None:
+        return tab.workspace.engine
+    there = runtime()
+    loading = running_model(there.pool, there.hosting)
+    if loading is None:
+        return None
+    there.pool.leave(loading)  # the default model stays, whoever uses it
+    return loading.future.result()
+
+
+def loaded_engine() -> LLMEngine | None:
+    """The engine of this tab where it has one. Loads nothing."""
+    tab = this_tab.known()
+    return tab.workspace.engine if tab is not None else None
+
+
+def session_or_offer(what: str) -> DecodeSession | None:
+    """The live session; where there is none, the page offers to begin one."""
+    session = live_session()
+    if session is None:
+        nothing_yet(what)
+        return live_session() if st.session_state.pop(_ASKED, False) else None
+    return session
+
+
+def nothing_yet(what: str) -> None:
+    """The empty state: what is missing for `what`, and a button that brings it about."""
+    with st.container(border=True, key="nothing_yet"):
+        st.text(f"{what} needs a run: a prompt that was prefilled. Type one on the Step page, or begin here.")
+        with st.container(horizontal=True):
+            asked = st.button(f"Prefill “{_FIRST.prompt}”", key="prefill_here", type="primary")
+        if asked or st.session_state.get(_ASKED):
+            st.session_state[_ASKED] = True  # a line before a full class takes more than one run of the page
+            _prefill_first()
+
+
+def _prefill_first() -> None:
+    tab = this_tab.entered({})
+    if tab is None:
+        return
+    st.session_state.pop(_ASKED, None)
+    problem = command(tab, "prefill", prompt=_FIRST.prompt, mode=_FIRST.mode)
+    if problem:
+        st.text(problem)
+    else:
+        st.rerun()
+
+
+def command(tab: Tab, op: str, **args: object) -> str:
+    """Run one of the Step page's commands, to its end. Returns what went wrong, in words; empty where nothing did."""
+    wire = Wire(f"lab{secrets.token_hex(8)}", None, 0, 0, 0, (Command(1, "hello", {}), Command(2, op, args)))
+    for _ in range(PATIENCE):
+        tab.receive(wire)
+        answer = tab.log.answers.get(2)
+        if answer is not None:
+            return answer.error[1] if answer.error else ""
+    return "The engine is busy with other work. Try again in a moment."
+
+
+def _taken_back() -> Tab | None:
+    """After a reload: the session that the tab's own storage names."""
+    sid, owner = waiting.remembered(), state.owner()
+    if sid is None or not runtime().take_back(sid, owner):
+        return None
+    state.set_sid(sid)
+    return this_tab.known()

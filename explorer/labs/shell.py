@@ -1,0 +1,38 @@
+"""What every lab begins with, and how it says where a number comes from."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import streamlit as st
+
+Source = Literal["measured", "computed", "published"]
+
+_SIGNS: dict[Source, str] = {"measured": "measured", "computed": "computed", "published": "published"}
+
+
+def lab(title: str, question: str) -> None:
+    """The page's header: its title, and in one sentence the question it answers."""
+    st.set_page_config(page_title=f"{title} · Loupe")
+    st.title(title, anchor=False)
+    st.text(question)
+
+
+def section(title: str, why: str = "") -> None:
+    """A part of a lab: what it shows, and why one would look."""
+    st.subheader(title, anchor=False)
+    if why:
+        st.text(why)
+
+
+def source(kind: Source, words: str) -> None:
+    """Where the numbers above come from: measured (here, when), computed (by which formula), published (by whom)."""
+    st.caption(f"{_SIGNS[kind]}: {escaped(words)}")
+
+
+def escaped(words: str) -> str:
+    """Text for a place that reads Markdown, so that it shows as it is written."""
+    return "".join(f"\\{letter}" if letter in _MARKUP else letter for letter in words)
+
+
+_MARKUP = frozenset("\\`*_{}[]()<>#+-!|$~:&")

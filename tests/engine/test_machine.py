@@ -1,0 +1,109 @@
+"""The machine, measured: numbers that hold together, once per process, and never beside somebody's step."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from engine import machine
+from engine.errors import EngineBusy
+from tests.engine.architectures import tiny_engine
+from tests.engine.holding import hold
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch):
+    """Small sweeps, and nothing remembered from other tests."""
+    monkeypatch.setattr(machine, "_known", {})
+    monkeypatch.setattr(machine, "SWEEP_BYTES", {"cpu": 8 << 20})
+    monkeypatch.setattr(machine, "MATRIX_BYTES", {"cpu": 4 << 20})
+    monkeypatch.setattr(machine, "_last_level_cache", lambda: 0)
+    monkeypatch.setattr(machine, "SWEEP_S", 0.01)
+    monkeypatch.setattr(machine, "MULTIPLY_S", 0.01)
+    monkeypatch.setattr(machine, "SIDES", (64, 128))
+
+
+@pytest.fixture
+def engine():
+    made = tiny_engine()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_best_run_is_no_slower_than_the_median(dtype):
+    rates = machine.measure(CPU, dtype)
+    for rate in (rates.gemv_bytes_per_s, rates.gemm_flops_per_s):
+        assert rate.best >= rate.median > 0
+        assert rate.runs >= machine.MIN_RUNS
+    assert rates.dtype == str(dtype).removeprefix("torch.")
+    assert rates.swept_bytes == 8 << 20
+    assert rates.ridge == rates.gemm_flops_per_s.best / rates.gemv_bytes_per_s.best
+
+
+def test_what_was_measured_is_not_measured_again_unless_asked(monkeypatch):
+    first = machine.measure(CPU, torch.float32)
+    assert machine.measure(CPU, torch.float32) is first
+    assert machine.known(CPU, torch.float32) is first
+    assert machine.known(CPU, torch.bfloat16) is None
+    assert machine.measure(CPU, torch.float32, again=True) is not first
+
+
+def test_a_sweep_is_several_times_the_largest_cache(monkeypatch):
+    monkeypatch.setattr(machine, "_last_level_cache", lambda: 5 << 20)
+    assert machine._sweep_bytes(CPU) == 20 << 20
+
+
+def test_the_engine_measures_on_its_own_thread_in_the_models_format(engine, monkeypatch):
+    import threading
+
+    seen = []
+    real = machine._measure
+    monkeypatch.setattr(machine, "_measure", lambda *a: seen.append(threading.current_thread().name) or real(*a))
+    assert engine.machine is None
+    rates = engine.measure_machine().result()
+    assert seen == ["loupe-engine"]
+    assert rates.dtype == "float32"
+    assert engine.machine is rates
+
+
+def test_it_is_refused_while_somebody_waits_for_the_engine(engine):
+    session = engine.create_session()
+    session.prefill((3, 4, 5)).result()
+    release = hold(engine)
+    step = session.step()
+    with pytest.raises(EngineBusy, match="2 sessions are using the engine"):
+        engine.measure_machine()
+    release.set()
+    step.result()
+
+
+def test_it_is_refused_where_somebody_came_between(engine):
+    release = hold(engine)
+    asked = engine.submit("machine", lambda: iter_measure(engine))
+    release2 = hold_later(engine)
+    release.set()
+    with pytest.raises(EngineBusy):
+        asked.result(30)
+    release2.set()
+
+
+def iter_measure(engine):
+    yield
+    return engine._measure(False)
+
+
+def hold_later(engine):
+    """A second key that is still at work when the measurement's turn comes."""
+    import threading
+
+    release = threading.Event()
+
+    def work():
+        while not release.is_set():
+            yield
+
+    engine.submit("somebody", work)
+    return release

@@ -1,0 +1,81 @@
+"""A lab and the live session: the one on the Step page, or one begun here, on a tiny model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from explorer import runtime
+
+
+@pytest.fixture(autouse=True)
+def own_server(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    st.cache_resource.clear()
+    monkeypatch.setenv("LOUPE_MODEL", str(tiny_folder))
+    yield
+    runtime.runtime().pool.close()
+    st.cache_resource.clear()
+
+
+def lab_page() -> None:
+    import streamlit as st
+
+    from explorer.labs import live
+
+    session = live.session_or_offer("The picture")
+    engine = live.loaded_engine()
+    st.json({"kv_len": session and session.records[-1].kv_len, "model": engine and engine.info.num_layers})
+
+
+def shown(page: AppTest) -> dict[str, object]:
+    import json
+
+    got: dict[str, object] = json.loads(page.json[0].value)
+    return got
+
+
+def test_without_a_run_the_page_says_what_to_do_and_loads_no_model():
+    page = AppTest.from_function(lab_page, default_timeout=60).run()
+    assert not page.exception
+    assert shown(page) == {"kv_len": None, "model": None}
+    assert page.text[0].value.startswith("The picture needs a run")
+    assert not runtime.runtime().pool._loadings
+
+
+def test_a_run_begun_in_a_lab_is_the_tabs_own():
+    page = AppTest.from_function(lab_page, default_timeout=60).run()
+    page.button(key="prefill_here").click().run()
+    assert not page.exception
+    assert shown(page) == {"kv_len": len("The cat sat"), "model": 2}
+    tab = runtime.runtime().tab(page.session_state["loupe_sid"], page.session_state["loupe_owner"])
+    assert tab is not None and tab.workspace.prompt == "The cat sat"
+    assert len(runtime.runtime().tabs) == 1
+
+
+def test_a_lab_shows_the_run_of_its_own_tab_and_no_others():
+    first, second = (AppTest.from_function(lab_page, default_timeout=60).run() for _ in range(2))
+    first.button(key="prefill_here").click().run()
+    second.run()
+    assert shown(second)["kv_len"] is None
+
+
+def engine_page() -> None:
+    import streamlit as st
+
+    from explorer.labs import live
+
+    engine = live.engine()
+    st.json({"model": engine and engine.info.num_layers})
+
+
+def test_a_lab_that_needs_only_the_model_loads_it_and_opens_no_session():
+    page = AppTest.from_function(engine_page, default_timeout=60).run()
+    assert not page.exception
+    assert shown(page) == {"model": 2}
+    there = runtime.runtime()
+    assert len(there.tabs) == 0
+    assert [loading.users for loading in there.pool._loadings.values()] == [0]
