@@ -20,6 +20,7 @@ from explorer.examples import PromptMode
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
     from engine.session import DecodeSession
+    from engine.tiles import HeadInputs
 
 Progress = Callable[[str, float], None]
 
@@ -73,3 +74,10 @@ def check_numbers(session: DecodeSession) -> Future[tuple[Check, ...]]:
     from engine.self_check import check_numbers as start
 
     return start(session)
+
+
+def read_head(session: DecodeSession, step: int, layer: int, head: int) -> Future[HeadInputs]:
+    """Start reading what one head worked with at a step."""
+    from engine.head_reader import read_head as start
+
+    return start(session, step, layer, head)
