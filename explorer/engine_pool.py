@@ -59,7 +59,7 @@ class EnginePool:
         keep_unused_s: float = 60.0,
     ) -> None:
         self.config = config
-        self._start = start
+        self.start = start
         self._clock = clock
         self._keep_unused_s = keep_unused_s
         self._lock = threading.Lock()
@@ -118,7 +118,7 @@ class EnginePool:
 
     def _load(self, loading: Loading) -> None:
         try:
-            engine = self._start(replace(self.config, model=loading.model), loading.report)
+            engine = self.start(replace(self.config, model=loading.model), loading.report)
         except BaseException as error:
             with self._lock:
                 self._loadings.pop(loading.model, None)

@@ -61,3 +61,9 @@ def step_bytes(
     read = shape.kv_bytes(cached, kv_dtype_bytes)
     written = shape.kv_bytes_per_token(kv_dtype_bytes)
     return math.ceil(weights) + batch * (read + written)
+
+
+def prefill_bytes(shape: ModelShape, prompt_len: int, *, weight_dtype_bytes: float, kv_dtype_bytes: float) -> int:
+    """Bytes one sweep over a prompt moves at least: weights once, each token's keys and values written."""
+    weights = streamed_parameters(shape, tokens=prompt_len) * weight_dtype_bytes
+    return math.ceil(weights) + prompt_len * shape.kv_bytes_per_token(kv_dtype_bytes)

@@ -26,7 +26,9 @@ def stock_cache(name: str, ids: tuple[int, ...]) -> torch.Tensor:
     """(2, L, G, N, D): keys and values as stock transformers caches them."""
     cache = DynamicCache()
     tiny_model(name)(input_ids=torch.tensor([ids]), cache=cache, use_cache=True)
-    return torch.stack([torch.stack([getattr(layer, kind)[0] for layer in cache.layers]) for kind in ("keys", "values")])
+    return torch.stack(
+        [torch.stack([getattr(layer, kind)[0] for layer in cache.layers]) for kind in ("keys", "values")]
+    )
 
 
 def relative(before: torch.Tensor, after: torch.Tensor) -> np.ndarray:
