@@ -76,9 +76,14 @@ def head_inputs(runner: ModelRunner, state: SessionState, step: int, layer: int,
         )
     asked = _query_of(runner, state, step, layer)
     _require_head(head, asked.query.shape[0])
-    keys, values = state.store.view(layer, record.kv_len)  # (G, K, D), (G, K, Dv)
+    keys, values = state.store.view(layer, record.kv_len)
+    return inputs_of(asked, keys, values, head)
+
+
+def inputs_of(asked: LayerQuery, keys: Tensor, values: Tensor, head: int) -> HeadInputs:
+    """One query head's part of a layer: keys (G, K, D), values (G, K, Dv), copied as float32."""
     group = head // (asked.query.shape[0] // keys.shape[0])
-    visible = torch.ones(record.kv_len, dtype=torch.bool) if asked.mask is None else asked.mask.cpu()
+    visible = torch.ones(keys.shape[1], dtype=torch.bool) if asked.mask is None else asked.mask.cpu()
     return HeadInputs(
         query=asked.query[head].float().cpu().numpy().copy(),
         keys=keys[group].float().cpu().numpy().copy(),

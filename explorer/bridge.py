@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
+from engine.claim_records import Finding
 from engine.config import EngineConfig
 from engine.errors import LoupeError
 from engine.records import Check
@@ -81,3 +82,10 @@ def read_head(session: DecodeSession, step: int, layer: int, head: int) -> Futur
     from engine.head_reader import read_head as start
 
     return start(session, step, layer, head)
+
+
+def check_claim(engine: LLMEngine, name: str, report: Callable[[int, int], None]) -> Future[Finding]:
+    """Start running a claim on the loaded model."""
+    from engine.claim_checks import check as start
+
+    return start(engine, name, report)
