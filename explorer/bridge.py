@@ -7,13 +7,15 @@ package that is missing is a message on a page, not a traceback at start.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from engine.claim_records import Finding
 from engine.config import EngineConfig
+from engine.costs.shape import ModelShape
 from engine.errors import LoupeError
+from engine.key_records import KeyChange
 from engine.records import Check
 from engine.tokens import EncodedPrompt
 from explorer.examples import PromptMode
@@ -89,3 +91,24 @@ def check_claim(engine: LLMEngine, name: str, report: Callable[[int, int], None]
     from engine.claim_checks import check as start
 
     return start(engine, name, report)
+
+
+def shape_on_hub(repo: str) -> ModelShape:
+    """A model's sizes by its Hub id. Waits for the network."""
+    from engine.shapes.hub import shape_on_hub as fetch
+
+    return fetch(repo)
+
+
+def change_first_token(session: DecodeSession, token_id: int, report: Callable[[int, int], None]) -> Future[KeyChange]:
+    """Start looking at what another first token does to the cache."""
+    from engine.key_change import change_first_token as start
+
+    return start(session, token_id, report)
+
+
+def token_labels(engine: LLMEngine, token_ids: Sequence[int]) -> list[str]:
+    """Tokens as short visible text: spaces, newlines and halves of characters each have a form of their own."""
+    from engine.tokenizer import visible
+
+    return [visible(piece) for piece in engine.tokenizer.pieces(token_ids)]

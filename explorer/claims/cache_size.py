@@ -7,7 +7,11 @@ from engine.costs.paging import paged, reserved_waste
 from explorer.claims.claim import GB, GIB, KIB, Claim, Number, See, Topic, fixed, shape
 from explorer.claims.sources import ARITHMETIC, GPT3, PAGED, SCALING_BOOK
 
-LIBRARY = See("library")
+
+
+def _library(model: str, context: int, count: int = 1) -> See:
+    """The cache calculator at these sizes."""
+    return See("library", {"model": model, "ctx": f"{context:,}", "n": str(count)})
 PER_TOKEN = "2·L·G·h·b"
 
 
@@ -84,60 +88,60 @@ def _what_each_saves(model: str, used: int, most: int, block: int) -> tuple[Numb
 
 CLAIMS = (
     Claim(
-        id="gpt3-nine-gigabytes", verdict="rounded", source=GPT3, see=LIBRARY,
+        id="gpt3-nine-gigabytes", verdict="rounded", source=GPT3, see=_library("GPT-3 175B", 2048),
         said="One GPT-3 conversation of full length holds nine gigabytes of keys and values.",
         because="Nine to the dot in GiB; in GB it is 9.66.",
         formula=f"{PER_TOKEN}·S",
         inputs=fixed(model="GPT-3 175B", tokens=(2048,), kv_bytes=2), compute=_sequences,
     ),
     Claim(
-        id="gpt3-the-factors", verdict="exact", source=GPT3, see=LIBRARY,
+        id="gpt3-the-factors", verdict="exact", source=GPT3, see=_library("GPT-3 175B", 2048),
         said="The factors are 96 layers, two vectors of 12,288 numbers, two bytes each.",
         because="They make 4.5 MiB a token.",
         formula=PER_TOKEN, inputs=fixed(model="GPT-3 175B", kv_bytes=2),
         compute=_factors,
     ),
     Claim(
-        id="gpt3-per-conversation", verdict="conditional", source=PAGED, see=LIBRARY,
+        id="gpt3-per-conversation", verdict="conditional", source=PAGED, see=_library("GPT-3 175B", 2048),
         said="Every conversation takes these nine gigabytes.",
         because="At full length. A shorter one takes less, unless its allocator reserves the whole length in advance.",
         formula=f"{PER_TOKEN}·S", inputs=fixed(model="GPT-3 175B", tokens=(500, 2048), kv_bytes=2), compute=_sequences,
     ),
     Claim(
-        id="llama2-13b-8192", verdict="rounded", source=SCALING_BOOK, see=LIBRARY,
+        id="llama2-13b-8192", verdict="rounded", source=SCALING_BOOK, see=_library("Llama 2 13B", 8192),
         said="8,192 tokens of Llama 2 13B in bf16 are 6.7 GB.",
         because="6.71 GB, or 6.25 GiB. The model itself was trained on 4,096 positions.",
         formula=f"{PER_TOKEN}·S",
         inputs=fixed(model="Llama 2 13B", tokens=(8192,), kv_bytes=2), compute=_sequences,
     ),
     Claim(
-        id="four-caches-outweigh-the-model", verdict="exact", source=SCALING_BOOK, see=LIBRARY,
+        id="four-caches-outweigh-the-model", verdict="exact", source=SCALING_BOOK, see=_library("Llama 2 13B", 8192),
         said="With four such sequences the caches outweigh the weights.",
         because="By three percent.",
         formula="4·S·kv over N·b",
         inputs=fixed(model="Llama 2 13B", sequences=4, tokens=8192, dtype_bytes=2), compute=_sequences_over_weights,
     ),
     Claim(
-        id="llama31-8b-per-token", verdict="exact", source=ARITHMETIC, see=LIBRARY,
+        id="llama31-8b-per-token", verdict="exact", source=ARITHMETIC, see=_library("Llama 3.1 8B", 32_768),
         said="A token of Llama 3.1 8B costs 128 KiB of cache.",
         because="With its eight key heads, in two bytes.",
         formula=PER_TOKEN, inputs=fixed(model="Llama 3.1 8B", kv_bytes=2), compute=_per_token,
     ),
     Claim(
-        id="llama31-8b-at-32k", verdict="conditional", source=ARITHMETIC, see=LIBRARY,
+        id="llama31-8b-at-32k", verdict="conditional", source=ARITHMETIC, see=_library("Llama 3.1 8B", 32_768),
         said="At 32K that is 3.9 GiB.",
         because="If 32K is 32,000. At 32,768 it is 4 GiB.",
         formula=f"{PER_TOKEN}·S", inputs=fixed(model="Llama 3.1 8B", tokens=(32_000, 32_768), kv_bytes=2),
         compute=_sequences,
     ),
     Claim(
-        id="llama31-70b-per-token", verdict="exact", source=ARITHMETIC, see=LIBRARY,
+        id="llama31-70b-per-token", verdict="exact", source=ARITHMETIC, see=_library("Llama 3.1 70B", 32_768),
         said="A token of Llama 3.1 70B costs 320 KiB.",
         because="Eighty layers, and as many key heads as the 8B has.",
         formula=PER_TOKEN, inputs=fixed(model="Llama 3.1 70B", kv_bytes=2), compute=_per_token,
     ),
     Claim(
-        id="deepseek-v3-671b", verdict="exact", source=ARITHMETIC, see=LIBRARY,
+        id="deepseek-v3-671b", verdict="exact", source=ARITHMETIC, see=_library("DeepSeek-V3", 32_768),
         said="DeepSeek-V3 has 671 billion parameters.",
         because="Its extra prediction module left out. A token meets 37.6 billion of them.",
         formula="sum over layers",
@@ -148,14 +152,14 @@ CLAIMS = (
         ),
     ),
     Claim(
-        id="deepseek-v3-at-32k", verdict="rounded", source=ARITHMETIC, see=LIBRARY,
+        id="deepseek-v3-at-32k", verdict="rounded", source=ARITHMETIC, see=_library("DeepSeek-V3", 32_768),
         said="With latent attention, 32K of DeepSeek-V3 fit in 2.1 GiB.",
         because="Whichever 32K is meant. Uncompressed, keys and values of all its heads would be 71 times as much.",
         formula="L·(r + d_rope)·b·S", inputs=fixed(model="DeepSeek-V3", tokens=(32_000, 32_768), kv_bytes=2),
         compute=_latent,
     ),
     Claim(
-        id="four-times-the-model-a-quarter-of-the-cache", verdict="conditional", source=ARITHMETIC, see=LIBRARY,
+        id="four-times-the-model-a-quarter-of-the-cache", verdict="conditional", source=ARITHMETIC, see=_library("DeepSeek-V3", 32_768),
         said="It is a model four times as large with a cache a quarter as large.",
         because="Held against GPT-3, and then 32,000 tokens stand against 2,048. Per token GPT-3 needs 67 times as "
         "much; against Llama’s 70B it is nine times the size and a fifth of the cache.",
@@ -165,7 +169,7 @@ CLAIMS = (
         compute=_size_against_cache,
     ),
     Claim(
-        id="why-gqa-mla-paging", verdict="conditional", source=PAGED, see=LIBRARY,
+        id="why-gqa-mla-paging", verdict="conditional", source=PAGED, see=_library("Llama 3.1 8B", 2048),
         said="These sizes are the reason for shared key heads, latent attention, paging and small number formats "
         "alike.",
         because="Three of them make a token smaller. Paging does not: it ends the waste around it.",

@@ -12,7 +12,7 @@ from engine.costs.step_time import (
 from explorer.claims.claim import Claim, Number, See, Topic, device, fixed, shape
 from explorer.claims.sources import FLASH_MLA, SCALING_BOOK
 
-FLOOR = See("floor")
+FLOOR = See("floor", {"model": "DeepSeek-V3", "on": "H100 SXM"})
 
 
 def _of(name: str) -> tuple[float, float]:

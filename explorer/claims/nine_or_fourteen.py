@@ -7,7 +7,7 @@ from engine.costs.paging import sessions_that_fit
 from explorer.claims.claim import GB, GIB, Claim, Number, See, Topic, fixed, shape
 from explorer.claims.sources import ARITHMETIC, GPT3, PAGED
 
-LIBRARY = See("library")
+LIBRARY = See("library", {"model": "GPT-3 175B", "ctx": "4,096", "n": "8"})
 
 
 def _third_vector(model: str, tokens: int, kv_bytes: int) -> tuple[Number, ...]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from engine.costs.bytes import weight_bytes
 from engine.costs.step_time import compute_bound_s, general_s, memory_bound_context, memory_bound_s, throughput
+from engine.shapes.book import SCALING_BOOK_30B
 from explorer.claims.claim import GB, Claim, Number, See, Topic, device, fixed, shape
 from explorer.claims.sources import ARITHMETIC, H100, PAGED, SCALING_BOOK
 
-FLOOR = See("floor")
+FLOOR = See("floor", {"model": "Llama 3.1 70B", "on": "H100 SXM"})
 MS = 1e3
-BOOK = fixed(weights=30e9, kv_per_token=100e3, context=8192, chips=16, chip="TPU v5e", batch=4)
+BOOK = fixed(
+    weights=SCALING_BOOK_30B.weights, kv_per_token=SCALING_BOOK_30B.kv_bytes_per_token,
+    context=SCALING_BOOK_30B.context, chips=SCALING_BOOK_30B.devices, chip="TPU v5e", batch=4,
+)  # fmt: skip
 
 
 def _weights(model: str, dtype_bytes: int) -> tuple[Number, ...]:
@@ -213,7 +217,7 @@ CLAIMS = (
         said="Whoever serves wants the batch as large as it gets.",
         because="For tokens in all, yes. Each request slows down meanwhile: it is a trade.",
         formula="B / t(B), 1 / t(B)",
-        inputs=fixed(weights=30e9, kv_per_token=100e3, context=8192, chips=16, chip="TPU v5e", small=4, large=256),
+        inputs=fixed(**{name: value for name, value in BOOK.items() if name != "batch"}, small=4, large=256),
         compute=_batching,
     ),
     Claim(

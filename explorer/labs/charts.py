@@ -32,7 +32,7 @@ def show(figure: go.Figure, *, key: str, table: Rows, alt: str = "") -> None:
     alt    what the picture shows, in a sentence, for who cannot see it; the figure's title where it is empty
     """
     drawn = go.Figure(figure)
-    drawn.update_layout(template=template(palette()), title=None)
+    drawn.update_layout(template=template(palette()))
     name = file_name(key)
     kind = "svg" if st.session_state.get(_kind_key(key)) == "SVG" else "png"
     st.plotly_chart(
@@ -62,7 +62,9 @@ def template(colours: Palette) -> go.layout.Template:
         font={"family": FONT, "size": 15, "color": colours.text},
         colorway=[colours.accent, colours.forced, colours.generated, colours.key, colours.bad, colours.prompt],
         colorscale={"sequential": [[0, colours.card], [1, colours.accent]]},
-        xaxis=axis, yaxis=axis, height=420, margin={"l": 16, "r": 16, "t": 24, "b": 16},
+        title={"x": 0, "xref": "paper", "xanchor": "left", "y": 1, "yref": "container", "yanchor": "top",
+               "pad": {"t": 14}, "automargin": True, "font": {"size": 16, "color": colours.muted}},
+        xaxis=axis, yaxis=axis, height=440, margin={"l": 16, "r": 16, "t": 24, "b": 16},
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "bgcolor": "rgba(0,0,0,0)"},
         hoverlabel={"bgcolor": colours.background, "bordercolor": colours.line,
                     "font": {"family": FONT, "color": colours.text}, "align": "left"},
@@ -95,6 +97,11 @@ def csv_text(rows: Rows) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return sheet.getvalue()
+
+
+def plain(words: str) -> str:
+    """Text for a chart's labels and hovers, where Plotly reads tags: it shows as it is written."""
+    return words.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def file_name(key: str) -> str:

@@ -106,3 +106,8 @@ def _taken_back() -> Tab | None:
         return None
     state.set_sid(sid)
     return this_tab.known()
+
+
+def lengths(engine: LLMEngine) -> tuple[int, ...]:
+    """Tokens in the cache of every session of this engine that holds any, largest first. No names."""
+    return tuple(taken.live // engine.info.kv_bytes_per_token for taken in engine.sessions.each())

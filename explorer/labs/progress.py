@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeVar
 import streamlit as st
 
 from engine.errors import LoupeError
+from explorer.labs.shell import escaped
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +93,7 @@ def task(key: str, label: str, begin: Begin[T], *, inputs: Hashable = None, agai
         del jobs.by_key[key]
         job = None
     with st.container(horizontal=True, vertical_alignment="center", key=f"{key}_task"):
-        if st.button(again if job else label, key=f"{key}_begin", type="secondary" if job else "primary",
+        if st.button(escaped(again if job else label), key=f"{key}_begin", type="secondary" if job else "primary",
                      disabled=job is not None and not job.future.done()):  # fmt: skip
             jobs.by_key[key] = _begun(begin, inputs)
             st.rerun()

@@ -1,0 +1,108 @@
+"""Which model a calculator computes for: one by name, the one that is loaded, a pasted config, or one from the Hub.
+
+Nothing is loaded for it: a shape is a handful of numbers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from engine.costs.shape import ModelShape
+from engine.errors import InvalidConfig, LoupeError
+from engine.shapes import NAMED, from_config, from_json
+from explorer import bridge
+from explorer.labs import controls, live
+from explorer.runtime import runtime
+
+BY_NAME, LOADED, PASTED, HUB = "by name", "the loaded model", "a config", "from the Hub"
+CONFIG = "config"  # the pasted config's name in the URL
+MOST_CHARACTERS = 50_000
+LINK_CHARACTERS = 2_000
+EXAMPLE = '{"model_type": "llama", "num_hidden_layers": 32, "num_attention_heads": 32, …}'
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenModel:
+    """A model to compute for. `source` says where its sizes come from."""
+
+    name: str
+    shape: ModelShape
+    source: str
+
+
+def choose_model(*, default: str = "Llama 3.1 8B") -> ChosenModel | None:
+    """The controls, and what they choose; None where that is no model yet: the page says why."""
+    sources = [BY_NAME, LOADED, PASTED] + ([] if runtime().hosting.is_hosted else [HUB])
+    source = controls.choice("Model", sources, url="from", default=BY_NAME, style="segments")
+    try:
+        return _chosen(source, default)
+    except LoupeError as error:
+        st.text(str(error))
+        return None
+
+
+def _chosen(source: str, default: str) -> ChosenModel | None:
+    if source == LOADED:
+        return _loaded()
+    if source == PASTED:
+        return _pasted()
+    if source == HUB:
+        return _from_hub()
+    name = controls.choice("Name", list(NAMED), url="model", default=default)
+    return ChosenModel(name, NAMED[name].shape, NAMED[name].source)
+
+
+def _loaded() -> ChosenModel | None:
+    engine = live.loaded_engine()
+    if engine is None:
+        st.text("No model is loaded in this tab yet. Open the Step page once; it loads one.")
+        return None
+    return ChosenModel(engine.info.name, engine.info.shape, "the loaded model's own config")
+
+
+def _from_hub() -> ChosenModel | None:
+    repo = controls.text("Hub id", url="hub", hint="config.json is fetched, nothing else").strip()
+    if not repo:
+        st.text("Type a Hub id, such as HuggingFaceTB/SmolLM2-135M. Its config.json is fetched, nothing else.")
+        return None
+    return ChosenModel(repo, _hub_shape(repo), f"config.json of {repo} on the Hub")
+
+
+@st.cache_data(show_spinner="Fetching config.json from the Hub", ttl=3600, max_entries=100)
+def _hub_shape(repo: str) -> ModelShape:
+    return bridge.shape_on_hub(repo)
+
+
+def _pasted() -> ChosenModel | None:
+    words = st.text_area(
+        "config.json", st.query_params.get(CONFIG, ""), key="pasted_config", max_chars=MOST_CHARACTERS, height=160,
+        placeholder=EXAMPLE, persist_state="session",
+    )  # fmt: skip
+    shape = from_json(words or "")
+    config = essential(json.loads(words))
+    link = json.dumps(config, separators=(",", ":"))
+    if len(link) <= LINK_CHARACTERS:
+        st.query_params[CONFIG] = link
+    else:
+        st.query_params.pop(CONFIG, None)
+        st.text(f"This config is too long for a link ({len(link):,} characters): the link leaves it out.")
+    name = str(config.get("_name_or_path") or f"pasted {config.get('model_type') or 'config'}")
+    return ChosenModel(name, shape, "the config.json pasted here")
+
+
+def essential(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a config that its shape depends on: without any of them another shape comes out, or none."""
+    shape, kept = from_config(config), dict(config)
+    for name in config:
+        fewer = {other: value for other, value in kept.items() if other != name}
+        try:
+            if from_config(fewer) == shape:
+                kept = fewer
+        except InvalidConfig:
+            continue
+    return kept
