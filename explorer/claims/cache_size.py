@@ -8,10 +8,11 @@ from explorer.claims.claim import GB, GIB, KIB, Claim, Number, See, Topic, fixed
 from explorer.claims.sources import ARITHMETIC, GPT3, PAGED, SCALING_BOOK
 
 
-
 def _library(model: str, context: int, count: int = 1) -> See:
     """The cache calculator at these sizes."""
     return See("library", {"model": model, "ctx": f"{context:,}", "n": str(count)})
+
+
 PER_TOKEN = "2·L·G·h·b"
 
 
@@ -159,7 +160,8 @@ CLAIMS = (
         compute=_latent,
     ),
     Claim(
-        id="four-times-the-model-a-quarter-of-the-cache", verdict="conditional", source=ARITHMETIC, see=_library("DeepSeek-V3", 32_768),
+        id="four-times-the-model-a-quarter-of-the-cache", verdict="conditional", source=ARITHMETIC,
+        see=_library("DeepSeek-V3", 32_768),
         said="It is a model four times as large with a cache a quarter as large.",
         because="Held against GPT-3, and then 32,000 tokens stand against 2,048. Per token GPT-3 needs 67 times as "
         "much; against Llama’s 70B it is nine times the size and a fifth of the cache.",
