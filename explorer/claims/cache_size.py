@@ -97,14 +97,14 @@ CLAIMS = (
     ),
     Claim(
         id="gpt3-the-factors", verdict="exact", source=GPT3, see=_library("GPT-3 175B", 2048),
-        said="The factors are 96 layers, two vectors of 12,288 numbers, two bytes each.",
+        said="GPT-3’s cache counts 96 layers, two vectors of 12,288 numbers, two bytes each.",
         because="They make 4.5 MiB a token.",
         formula=PER_TOKEN, inputs=fixed(model="GPT-3 175B", kv_bytes=2),
         compute=_factors,
     ),
     Claim(
         id="gpt3-per-conversation", verdict="conditional", source=PAGED, see=_library("GPT-3 175B", 2048),
-        said="Every conversation takes these nine gigabytes.",
+        said="Every GPT-3 conversation takes nine gigabytes.",
         because="At full length. A shorter one takes less, unless its allocator reserves the whole length in advance.",
         formula=f"{PER_TOKEN}·S", inputs=fixed(model="GPT-3 175B", tokens=(500, 2048), kv_bytes=2), compute=_sequences,
     ),
@@ -117,7 +117,7 @@ CLAIMS = (
     ),
     Claim(
         id="four-caches-outweigh-the-model", verdict="exact", source=SCALING_BOOK, see=_library("Llama 2 13B", 8192),
-        said="With four such sequences the caches outweigh the weights.",
+        said="Four sequences of 8,192 tokens outweigh the weights of Llama 2 13B.",
         because="By three percent.",
         formula="4·S·kv over N·b",
         inputs=fixed(model="Llama 2 13B", sequences=4, tokens=8192, dtype_bytes=2), compute=_sequences_over_weights,
@@ -130,7 +130,7 @@ CLAIMS = (
     ),
     Claim(
         id="llama31-8b-at-32k", verdict="conditional", source=ARITHMETIC, see=_library("Llama 3.1 8B", 32_768),
-        said="At 32K that is 3.9 GiB.",
+        said="A 32K context of Llama 3.1 8B takes 3.9 GiB.",
         because="If 32K is 32,000. At 32,768 it is 4 GiB.",
         formula=f"{PER_TOKEN}·S", inputs=fixed(model="Llama 3.1 8B", tokens=(32_000, 32_768), kv_bytes=2),
         compute=_sequences,
@@ -162,7 +162,7 @@ CLAIMS = (
     Claim(
         id="four-times-the-model-a-quarter-of-the-cache", verdict="conditional", source=ARITHMETIC,
         see=_library("DeepSeek-V3", 32_768),
-        said="It is a model four times as large with a cache a quarter as large.",
+        said="DeepSeek-V3 is four times as large as earlier models, with a cache a quarter as large.",
         because="Held against GPT-3, and then 32,000 tokens stand against 2,048. Per token GPT-3 needs 67 times as "
         "much; against Llama’s 70B it is nine times the size and a fifth of the cache.",
         formula="N over N; S·kv over S·kv",
@@ -172,7 +172,7 @@ CLAIMS = (
     ),
     Claim(
         id="why-gqa-mla-paging", verdict="conditional", source=PAGED, see=_library("Llama 3.1 8B", 2048),
-        said="These sizes are the reason for shared key heads, latent attention, paging and small number formats "
+        said="The cache’s size is the reason for shared key heads, latent attention, paging and small number formats "
         "alike.",
         because="Three of them make a token smaller. Paging does not: it ends the waste around it.",
         formula="G / H; b / 2; used / reserved; used / blocks",

@@ -92,7 +92,7 @@ REPEATING = (
     ),
     Claim(
         id="sums-depend-on-their-order", verdict="conditional", source=INVARIANCE, measure="shared_step",
-        said="It comes from sums in floating point, whose order changes from run to run.",
+        said="Answers differ because sums in floating point run in another order each time.",
         because="Their order matters, true. But it follows from the size of the batch, not from chance in scheduling: "
         "a kernel given the same batch sums in the same order.",
         formula="(a + b) + c − (a + (b + c))", inputs=fixed(a=0.1, b=0.2, c=0.3), compute=_sums,

@@ -86,7 +86,7 @@ CLAIMS = (
     ),
     Claim(
         id="280-on-an-h100", verdict="conditional", source=SCALING_BOOK, see=FLOOR,
-        said="On an H100, at 280.",
+        said="On an H100, the critical batch is about 280 tokens.",
         because="Its data sheet gives 295. 281 is what a B200 comes to; the PCIe card turns at 378.",
         formula="F / BW",
         inputs=fixed(devices=("H100 SXM", "H100 PCIe", "H200", "B200", "A100 80GB SXM")), compute=_critical,

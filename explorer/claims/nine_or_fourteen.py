@@ -40,7 +40,7 @@ def _fifteen(model: str, tokens: int, kv_bytes: int, card: float, cards: int, se
 CLAIMS = (
     Claim(
         id="fourteen-not-nine", verdict="wrong", source=ARITHMETIC, see=LIBRARY,
-        said="In truth it is fourteen gigabytes, not nine.",
+        said="In truth a full GPT-3 conversation holds fourteen gigabytes, not nine.",
         because="Fourteen comes out only if three vectors are counted per token. Key and value are two, and both are "
         "in the nine.",
         formula="2·L·d·b·S; 3·L·d·b·S", inputs=fixed(model="GPT-3 175B", tokens=2048, kv_bytes=2),
@@ -48,27 +48,27 @@ CLAIMS = (
     ),
     Claim(
         id="the-second-vector-twice", verdict="wrong", source=PAGED, see=LIBRARY,
-        said="The second vector lies in memory twice, for keys and for values.",
-        because="There is one of each.",
+        said="One of a token’s two cached vectors lies in memory two times.",
+        because="There is one key and one value.",
         formula="tensors per layer",
         compute=lambda: (Number("vectors per token and layer", 2),),
     ),
     Claim(
         id="offsets-waste-a-page", verdict="wrong", source=PAGED, see=LIBRARY,
-        said="Keys and values start at different offsets, and so waste pages.",
+        said="Keys and values start at different offsets, so pages of the cache go to waste.",
         because="At most the rest of one block per sequence: megabytes, not five gigabytes. What did waste memory was "
         "reserving the longest length.",
         formula="(block − 1)·kv", inputs=fixed(model="GPT-3 175B", block=16, kv_bytes=2), compute=_last_block,
     ),
     Claim(
         id="four-thousand-slots", verdict="conditional", source=GPT3, see=LIBRARY,
-        said="Each request had 4,096 slots.",
+        said="Each GPT-3 request had 4,096 slots of cache.",
         because="Twice what the model was made for; then it is 19 GB, neither nine nor fourteen.",
         formula="2·L·d·b·S", inputs=fixed(model="GPT-3 175B", tokens=4096, kv_bytes=2), compute=_longer,
     ),
     Claim(
         id="fifteen-on-80-gb", verdict="wrong", source=ARITHMETIC, see=LIBRARY,
-        said="Fifteen such sessions fit on an 80 GB card.",
+        said="Fifteen GPT-3 sessions of 4,096 tokens fit on an 80 GB card.",
         because="Four do, with no weights there at all. On a node of eight cards, beside the weights, it is fifteen: "
         "by the arithmetic that gives nine.",
         formula="(memory − W) / (S·kv)",
@@ -76,7 +76,7 @@ CLAIMS = (
     ),
     Claim(
         id="the-allocator-says-fourteen", verdict="conditional", source=PAGED, see=LIBRARY,
-        said="By arithmetic nine, by the allocator fourteen.",
+        said="Arithmetic gives nine gigabytes, and the allocator takes fourteen.",
         because="As an overhead that is plausible, and mild: before paging, allocators took 2.6 to 4.9 times what was "
         "in use. The reason given for it does not hold.",
         formula="14 / (2·L·d·b·S)", inputs=fixed(model="GPT-3 175B", tokens=2048, kv_bytes=2, said=14e9),

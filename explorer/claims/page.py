@@ -37,10 +37,10 @@ def page() -> None:
         _claim(alone)
         return
     shown = _chosen()
-    st.text(_count(shown))
-    st.download_button(
-        "CSV", charts.csv_text(words.rows(shown)), "loupe-claims.csv", "text/csv", key="claims_csv", on_click="ignore"
-    )
+    with st.container(horizontal=True, vertical_alignment="center", key="claim_count"):
+        st.text(_count(shown), width="stretch")
+        sheet = charts.csv_text(words.rows(shown))
+        st.download_button("CSV", sheet, "loupe-claims.csv", "text/csv", key="claims_csv", on_click="ignore")
     for topic in TOPICS:
         here = [claim for claim in topic.claims if claim in shown]
         if here:
@@ -65,7 +65,7 @@ def _show_all() -> None:
 
 def _chosen() -> list[Claim]:
     """The claims that pass the filters."""
-    with st.container(horizontal=True, key="claim_filters"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key="claim_filters"):
         topic = controls.choice("Topic", [ALL, *(topic.title for topic in TOPICS)], url="topic", default=ALL)
         verdict = controls.choice("Verdict", [ALL, *VERDICTS], url="verdict", default=ALL)
         search = controls.text("Search", url="q", most=100)
@@ -90,7 +90,7 @@ def _count(shown: list[Claim]) -> str:
 
 
 def _claim(claim: Claim) -> None:
-    with st.container(border=True, key=f"claim_{claim.id}"):
+    with st.container(border=True, gap="xsmall", key=f"claim_{claim.id}"):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"**{escaped(claim.said)}**", width="stretch")
             st.badge(claim.verdict, icon=ICONS[claim.verdict], color=COLOURS[claim.verdict])  # type: ignore[arg-type]

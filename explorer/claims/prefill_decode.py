@@ -9,6 +9,8 @@ from engine.costs.step_time import critical_batch, ridge
 from explorer.claims.claim import Claim, Number, See, Topic, device, fixed, shape
 from explorer.claims.sources import ARITHMETIC, RASCHKA, SCALING_BOOK
 
+PAIR = See("prefill-decode", {"model": "Llama 3.1 8B", "on": "H100 SXM", "cl": "1000", "cs": "50"})
+
 
 def _critical(devices: tuple[str, ...]) -> tuple[Number, ...]:
     return tuple(
@@ -75,7 +77,7 @@ def _growth(model: str, short: int, long: int, dtype_bytes: int) -> tuple[Number
 
 CLAIMS = (
     Claim(
-        id="prefill-is-compute-bound", verdict="conditional", source=SCALING_BOOK, see=See("prefill-decode"),
+        id="prefill-is-compute-bound", verdict="conditional", source=SCALING_BOOK, see=PAIR,
         said="Working through the prompt is limited by arithmetic.",
         because="Only where the prompt is longer than the critical batch. A prompt of fifty tokens waits for memory, "
         "like a step.",
@@ -86,7 +88,8 @@ CLAIMS = (
         said="To make one token, all weights go through the processor once.",
         because="All that multiply. An input embedding of its own is looked up, one row of it; a mixture reads the "
         "experts its token is sent to.",
-        formula="N without an untied input embedding; of experts, the active ones", see=See("floor"),
+        formula="N without an untied input embedding; of experts, the active ones",
+        see=See("floor", {"model": "Llama 3.1 8B", "on": "H100 SXM"}),
         inputs=fixed(dense="Llama 3.1 8B", mixture="DeepSeek-V3"), compute=_streamed,
     ),
     Claim(
@@ -94,7 +97,7 @@ CLAIMS = (
         said="Decoding is limited by how fast memory can be read.",
         because="With few requests in a step. The linear layers turn at the critical batch; attention mostly does not.",
         formula="2·B·D·F / bytes, against peak / bandwidth", inputs=fixed(width=4096, gpu="H100 SXM"),
-        compute=_intensity, see=See("floor"),
+        compute=_intensity, see=See("floor", {"model": "Llama 3.1 8B", "on": "H100 SXM"}),
     ),
     Claim(
         id="nearly-all-tokens-are-decoded", verdict="exact", source=SCALING_BOOK, see=See("step"),
@@ -107,7 +110,8 @@ CLAIMS = (
         id="a-step-computes-one-position", verdict="exact", source=RASCHKA, measure="positions",
         said="With a cache, a step works out query, key and value of the newest token, and nothing else’s.",
         because="Older keys and values are read, never made again.",
-        formula="positions per step", compute=lambda: (Number("per step", 1, "position"),), see=See("without-cache"),
+        formula="positions per step", compute=lambda: (Number("per step", 1, "position"),),
+        see=See("without-cache", {"count": "positions"}),
     ),
     Claim(
         id="one-key-one-value-per-step", verdict="conditional", source=ARITHMETIC, see=See("library"),
@@ -117,7 +121,7 @@ CLAIMS = (
         inputs=fixed(models=("Llama 3.1 8B", "SmolLM2-135M", "GPT-2", "GPT-3 175B")), compute=_pairs,
     ),
     Claim(
-        id="twenty-times-longer", verdict="conditional", source=ARITHMETIC, see=See("prefill-decode"),
+        id="twenty-times-longer", verdict="conditional", source=ARITHMETIC, see=PAIR,
         said="Fifty tokens in and a thousand out take twenty times as long as a thousand in and fifty out.",
         because="On a large accelerator, almost. Where arithmetic is scarce the ratio shrinks to single digits: the "
         "lab measures this machine’s.",
@@ -125,14 +129,15 @@ CLAIMS = (
         inputs=fixed(gpu="H100 SXM", short=50, long=1000), compute=_long_against_short,
     ),
     Claim(
-        id="the-prompt-is-cheap", verdict="conditional", source=ARITHMETIC, see=See("prefill-decode"),
+        id="the-prompt-is-cheap", verdict="conditional", source=ARITHMETIC, see=PAIR,
         said="Reading a prompt costs next to nothing beside writing the answer.",
         because="At full rate on an accelerator, a thousand prompt tokens cost a few steps. On a laptop’s processor "
         "they cost more than a hundred.",
         formula="P / (F·b / (2·BW))", inputs=fixed(gpu="H100 SXM", prompt=1000), compute=_prompt_in_steps,
     ),
     Claim(
-        id="arithmetic-stays-flat", verdict="conditional", source=ARITHMETIC, see=See("floor"),
+        id="arithmetic-stays-flat", verdict="conditional", source=ARITHMETIC,
+        see=See("floor", {"model": "Llama 3.1 8B", "on": "H100 SXM"}),
         said="As the context grows, a step computes the same and only reads more.",
         because="Both grow, from a constant, in a straight line. With shared key heads the arithmetic even grows "
         "faster than the bytes.",
@@ -140,7 +145,8 @@ CLAIMS = (
         inputs=fixed(model="Llama 3.1 8B", short=1, long=32_000, dtype_bytes=2), compute=_growth,
     ),
     Claim(
-        id="cached-once-free-afterwards", verdict="conditional", source=ARITHMETIC, see=See("library"),
+        id="cached-once-free-afterwards", verdict="conditional", source=ARITHMETIC,
+        see=See("library", {"model": "Llama 3.1 70B", "ctx": "32,768"}),
         said="What is in the cache was paid for once, and costs nothing afterwards.",
         because="It is never computed again, but each step reads all of it again.",
         formula="S·kv", inputs=fixed(model="Llama 3.1 70B", tokens=32_000, kv_bytes=2),

@@ -51,13 +51,13 @@ CLAIMS = (
     ),
     Claim(
         id="three-to-five-tokens", verdict="conditional", source=LEVIATHAN, see=FLOOR,
-        said="That makes three to five tokens a pass.",
+        said="With 60 to 80% accepted, a pass yields three to five tokens.",
         because="If it is the share of drafts. As each draft’s own chance, 0.6 can never reach three.",
         formula="(1 − a^(k+1)) / (1 − a); 1 + r·k", inputs=fixed(rates=(0.6, 0.8), drafted=4), compute=_per_pass,
     ),
     Claim(
         id="two-to-three-times-faster", verdict="rounded", source=LEVIATHAN, see=FLOOR,
-        said="Which is two to three times faster.",
+        said="Speculation makes decoding two to three times faster.",
         because="As measured with one request. In large batches the gain shrinks, and can turn.",
         formula="E / (k·c + 1)",
         inputs=fixed(low=0.6, low_drafts=4, high=0.8, high_drafts=5, draft_cost=0.05), compute=_speed,

@@ -27,7 +27,8 @@ def _queries(model: str, dtype_bytes: int) -> tuple[Number, ...]:
 
 CLAIMS = (
     Claim(
-        id="kv-depend-on-the-token-alone", verdict="wrong", source=PAGED, measure="prefix", see=See("library"),
+        id="kv-depend-on-the-token-alone", verdict="wrong", source=PAGED, measure="prefix",
+        see=See("library", {"first": "Once"}),
         said="A token’s key and value come from its embedding and the weights, and from nothing else.",
         because="In the first layer only. Deeper, a token’s state has read everything in front of it, so another first "
         "word gives other keys. Otherwise a cache could be reused behind any beginning.",
@@ -51,7 +52,8 @@ CLAIMS = (
         formula="equal in exact arithmetic",
     ),
     Claim(
-        id="kv-per-layer-and-head", verdict="conditional", source=SCALING_BOOK, see=See("library"),
+        id="kv-per-layer-and-head", verdict="conditional", source=SCALING_BOOK,
+        see=See("library", {"model": "Llama 3.1 8B"}),
         said="For each token the cache has a key and a value per layer and head.",
         because="Per key head, of which there are often fewer than query heads. Latent attention keeps one small "
         "vector instead; a sliding layer, the last few thousand tokens.",
@@ -76,7 +78,7 @@ CLAIMS = (
         said="On paper, a cache changes no result at all.",
         because="Both work out the same sums. In floating point they are summed in another order and agree to "
         "rounding.",
-        formula="f(ids) = f(last id, cache of the others)", see=See("without-cache"),
+        formula="f(ids) = f(last id, cache of the others)", see=See("without-cache", {"prompt": "The cat sat"}),
     ),
 )  # fmt: skip
 

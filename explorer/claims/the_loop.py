@@ -99,7 +99,7 @@ CLAIMS = (
         because="The weights are read once for both; only their caches are read apart.",
         formula="weights + B·S·kv, over the same for B = 1",
         inputs=fixed(model="Llama 3.1 8B", cached=4096, weight_bytes=2, kv_bytes=2), compute=_two_in_one,
-        see=See("floor"),
+        see=See("floor", {"model": "Llama 3.1 8B", "on": "H100 SXM"}),
     ),
 )  # fmt: skip
 

@@ -7,6 +7,8 @@ from engine.costs.positions import attention_pairs, cached_positions, uncached_p
 from explorer.claims.claim import Claim, Number, See, Topic, fixed, shape
 from explorer.claims.sources import ARITHMETIC, SCALING_BOOK
 
+RACE = See("without-cache", {"prompt": "The cat sat", "n": "100"})  # both loops, live
+
 
 def _positions(prompt: int, new_tokens: int) -> tuple[Number, ...]:
     without, cached = uncached_positions(prompt, new_tokens), cached_positions(prompt, new_tokens)
@@ -46,39 +48,40 @@ def _flops_saved(model: str, prompt: int, new_tokens: int) -> tuple[Number, ...]
 
 CLAIMS = (
     Claim(
-        id="n-times-n-plus-one-over-two", verdict="conditional", source=ARITHMETIC, see=See("without-cache"),
-        said="N tokens cost N(N+1)/2 positions.",
+        id="n-times-n-plus-one-over-two", verdict="conditional", source=ARITHMETIC, see=RACE,
+        said="Without a cache, N tokens cost N(N+1)/2 positions.",
         because="From a prompt of one token. From P tokens it is N·P + N(N−1)/2, against P + N − 1 with a cache.",
         formula="N·P + N(N−1)/2; P + N − 1", inputs=fixed(prompt=1, new_tokens=200), compute=_positions,
     ),
     Claim(
-        id="a-hundred-tokens-5050", verdict="exact", source=ARITHMETIC, measure="count_100", see=See("without-cache"),
-        said="A hundred tokens take 5,050 positions.",
-        because="From one token of prompt, counted without a cache.",
+        id="a-hundred-tokens-5050", verdict="exact", source=ARITHMETIC, measure="count_100",
+        see=See("without-cache", {"prompt": "The", "n": "100", "count": "positions"}),
+        said="Without a cache, a hundred tokens take 5,050 positions.",
+        because="Starting from one token of prompt.",
         formula="N·P + N(N−1)/2", inputs=fixed(prompt=1, new_tokens=100), compute=_positions,
     ),
     Claim(
-        id="eight-million-positions", verdict="exact", source=ARITHMETIC, see=See("without-cache"),
-        said="For 4,096 tokens, it is beyond eight million positions.",
+        id="eight-million-positions", verdict="exact", source=ARITHMETIC, see=RACE,
+        said="Without a cache, 4,096 tokens take more than eight million positions.",
         because="And 4,096 with a cache: two thousand times fewer.",
         formula="N·P + N(N−1)/2", inputs=fixed(prompt=1, new_tokens=4096), compute=_positions,
     ),
     Claim(
-        id="quadratic-and-cubic", verdict="exact", source=SCALING_BOOK, see=See("without-cache"),
+        id="quadratic-and-cubic", verdict="exact", source=SCALING_BOOK, see=RACE,
         said="Without a cache, the linear layers grow with the square of the answer and attention with its cube.",
         because="Doubling the answer makes it nearly four and nearly eight times.",
         formula="sum of (P + t); sum of (P + t)(P + t + 1) / 2", inputs=fixed(prompt=1, new_tokens=1000),
         compute=lambda prompt, new_tokens: _doubling(prompt, new_tokens, cached=False),
     ),
     Claim(
-        id="linear-and-quadratic", verdict="exact", source=SCALING_BOOK, see=See("without-cache"),
-        said="With a cache it is the first power for the linear layers, the second for attention.",
+        id="linear-and-quadratic", verdict="exact", source=SCALING_BOOK, see=RACE,
+        said="With a cache, the linear layers grow with the answer, and attention with its square.",
         because="Doubling the answer makes it two and nearly four times.",
         formula="P + N − 1; P(P+1)/2 + sum of (P + t)", inputs=fixed(prompt=1, new_tokens=1000),
         compute=lambda prompt, new_tokens: _doubling(prompt, new_tokens, cached=True),
     ),
     Claim(
-        id="five-hundred-times-less-attention", verdict="conditional", source=ARITHMETIC, see=See("without-cache"),
+        id="five-hundred-times-less-attention", verdict="conditional", source=ARITHMETIC, see=RACE,
         said="With 2,000 tokens of prompt and 500 of answer, attention does 500 times less.",
         because="If full squares are counted, and the prefill with them. Counting the causal half gives 407, leaving "
         "the prefill out, thousands.",
@@ -86,7 +89,7 @@ CLAIMS = (
         compute=_attention_saved,
     ),
     Claim(
-        id="no-arithmetic-is-saved", verdict="wrong", source=ARITHMETIC, see=See("without-cache"),
+        id="no-arithmetic-is-saved", verdict="wrong", source=ARITHMETIC, see=RACE,
         said="A cache does not spare arithmetic; it only turns it into memory.",
         because="It spares nearly all of it, and takes memory in exchange.",
         formula="2·N·positions + 4·L·H·h·pairs, without over with",

@@ -43,9 +43,10 @@ def input_words(claim: Claim) -> str:
 def _plain(value: object) -> str:
     if isinstance(value, tuple):
         return " / ".join(_plain(part) for part in value)
-    if isinstance(value, float) and value.is_integer() and abs(value) >= 1e6:
-        return f"{value:.6g}"
-    return f"{value:,}" if isinstance(value, (int, float)) else " ".join(str(value).split())
+    if isinstance(value, float):
+        power = 3 * ((len(str(int(abs(value)))) - 1) // 3) if abs(value) >= 1e6 else 0
+        return f"{value / 10**power:,.6g}" + (f"e{power}" if power else "")
+    return f"{value:,}" if isinstance(value, int) else " ".join(str(value).split())
 
 
 def numbers_words(numbers: Iterable[Number]) -> str:

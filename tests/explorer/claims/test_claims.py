@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -185,8 +186,8 @@ def controls_of(url: str) -> list[str]:
     """The names that a lab's controls have in the URL, as patterns, read from its source."""
     (lab,) = [lab for lab in catalogue.LABS if lab.url == url]
     folder = (ROOT / Path(*lab.module.split("."))).parent
-    if not folder.is_dir():
-        return []
+    if not (folder / "page.py").is_file():
+        pytest.skip(f"the lab {url} is not there yet")
     sources = [*folder.glob("*.py"), *(ROOT / "explorer" / "labs").glob("*.py")]
     found = []
     for node in ast.walk(
@@ -236,6 +237,16 @@ def test_every_run_is_a_check_of_the_engine_and_every_check_is_used():
 )
 def test_numbers_are_written_with_their_units(number, expected):
     assert words.number_words(number) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [(140e9, "140e9"), (3e12, "3e12"), (100e3, "100,000"), (46.6666666, "46.6667"), (8192, "8,192"), (2.5e6, "2.5e6"),
+     (("H100 SXM", "H200"), "H100 SXM / H200")],
+)  # fmt: skip
+def test_inputs_are_written_as_they_are_given(given, expected):
+    claim = replace(BY_ID["the-model-does-not-choose"], inputs={"some_input": given})
+    assert words.input_words(claim) == f"some input = {expected}"
 
 
 def test_a_search_finds_claims_with_all_its_words():
