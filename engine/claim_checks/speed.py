@@ -71,17 +71,18 @@ def streaming(engine: LLMEngine, report: Report) -> Check:
     drawn = yield from decoded(runner, fed, 2 * NEW_TOKENS, report)
     size, shape = parameter.element_size(), shape_of(engine.model.config)
     moved = step_bytes(shape, len(fed) + NEW_TOKENS, weight_dtype_bytes=size, kv_dtype_bytes=size)
-    step_ms = statistics.median(drawn.forward_ms[1:])
-    reached = moved / (step_ms / 1e3)
+    step_ms = drawn.forward_ms[1:]
+    reached = moved / (min(step_ms) / 1e3)
     best = rates.gemv_bytes_per_s.best
     return Finding(
         reached > best / 3,
-        f"A step reads {moved / 1e9:.3g} GB and takes {step_ms:.3g} ms: {reached / best:.0%} of the bandwidth that "
-        "this machine's memory gave to plain products.",
+        f"A step reads {moved / 1e9:.3g} GB and takes {min(step_ms):.3g} ms at best: {reached / best:.0%} of the "
+        "bandwidth that this machine's memory gave to plain products at best.",
         (
             Reading("read by a step, by formula", moved, "B"),
-            Reading("a step's forward, median", step_ms, "ms"),
-            Reading("so it reads", reached, "B/s"),
+            Reading("a step's forward, best", min(step_ms), "ms"),
+            Reading("a step's forward, median", statistics.median(step_ms), "ms"),
+            Reading("so it reads, at best", reached, "B/s"),
             Reading("memory's best, measured", best, "B/s"),
             Reading("memory's median", rates.gemv_bytes_per_s.median, "B/s"),
         ),

@@ -57,6 +57,7 @@ class Claim:
     formula  how the numbers come about, with `inputs` by their names
     compute  gives the numbers from the inputs
     measure  the check in explorer.claims.measured that runs it on the loaded model; empty where there is none
+    is_contrary  the check looks for the contrary: where that holds, the claim does not
     """
 
     id: str
@@ -69,6 +70,7 @@ class Claim:
     compute: Callable[..., tuple[Number, ...]] | None = None
     see: See | None = None
     measure: str = ""
+    is_contrary: bool = False
 
     @property
     def numbers(self) -> tuple[Number, ...]:

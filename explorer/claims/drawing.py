@@ -84,6 +84,7 @@ SAMPLING = (
 REPEATING = (
     Claim(
         id="temperature-zero-not-repeatable", verdict="conditional", source=INVARIANCE, measure="greedy",
+        is_contrary=True,
         said="Even at temperature zero, the same question gives different answers.",
         because="On shared servers, where others change the batch. The same batch repeats itself; kernels that do not "
         "depend on it gave one answer in a thousand runs.",
@@ -91,17 +92,17 @@ REPEATING = (
         compute=_published,
     ),
     Claim(
-        id="sums-depend-on-their-order", verdict="conditional", source=INVARIANCE, measure="shared_step",
+        id="sums-depend-on-their-order", verdict="conditional", source=INVARIANCE,
         said="Answers differ because sums in floating point run in another order each time.",
         because="Their order matters, true. But it follows from the size of the batch, not from chance in scheduling: "
         "a kernel given the same batch sums in the same order.",
         formula="(a + b) + c − (a + (b + c))", inputs=fixed(a=0.1, b=0.2, c=0.3), compute=_sums,
     ),
     Claim(
-        id="cached-fp16-always-diverges", verdict="conditional", source=ILLUSION, measure="cached_uncached",
+        id="cached-fp16-always-diverges", verdict="conditional", source=ILLUSION,
         said="In 16 bits, text with and without a cache always comes apart.",
-        because="So one preprint reports, and no flips at all in 32 bits. Others find equal text. Measure it: the "
-        "button compares scores on the loaded model.",
+        because="So one preprint reports, and no flips at all in 32 bits. Others find equal text. The lab runs both "
+        "loops on the loaded model and compares.",
         formula="published share of runs that differ", inputs=fixed(fp16=1.0, fp32=0.0), compute=_published,
         see=See("without-cache"),
     ),

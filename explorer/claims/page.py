@@ -119,7 +119,8 @@ def _run(claim: Claim) -> None:
     finding = progress.task(f"run_{claim.id}", "Run it on the loaded model", functools.partial(_begin, claim.measure))
     if finding is None:
         return
-    st.markdown(f"**{'Held here' if finding.holds else 'Did not hold here'}.** {escaped(finding.verdict)}")
+    outcome = "Held here" if finding.holds != claim.is_contrary else "Did not hold here"
+    st.markdown(f"**{outcome}.** {escaped(finding.verdict)}")
     st.table(
         [{"measured": one.what, "value": words.number_words(words.as_number(one))} for one in finding.readings],
         hide_index=True,

@@ -67,7 +67,13 @@ def _picture(session: DecodeSession, record: StepRecord, done: walking.Walk, key
         st.download_button(
             "CSV", charts.csv_text(table), "loupe-tile-walk.csv", "text/csv", key="walk_csv", on_click="ignore"
         )
-        st.dataframe(table, hide_index=True)
+        scores = ("largest score", "m", "earlier sums times", "l")
+        formats = {**dict.fromkeys(scores, "%.4f"), "furthest from exact": "%.1e"}
+        st.dataframe(
+            table,
+            hide_index=True,
+            column_config={name: st.column_config.NumberColumn(format=f) for name, f in formats.items()},
+        )
 
 
 def _last_word(done: walking.Walk, dtype: str, step: int, layer: int, head: int) -> None:
