@@ -57,14 +57,21 @@ export class Player {
 
   #step() {
     this.loop.pause();
+    if (this.#isOpening) return undefined;
     if (!this.store.steps.length) return this.prompt.prefill();
     return this.#askStep()?.catch(() => {});
   }
 
   #play() {
     const { loop, store } = this;
+    if (this.#isOpening) return undefined;
     if (loop.playing || store.steps.length) return loop.toggle();
     return this.prompt.prefill().then(() => store.steps.length && loop.start());
+  }
+
+  /** The tab's run may be on its way back: a prefill now would take its place. */
+  get #isOpening() {
+    return !this.store.steps.length && this.store.wire.pending('hello') > 0;
   }
 
   /** @returns {Promise<any>|null} null at the end of the run: the note says why and what can be done */

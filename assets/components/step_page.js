@@ -51,7 +51,7 @@ class StepPage {
     this.onChange = (event) => this.#collect(event.detail);
     store.addEventListener('change', this.onChange);
     this.dispose = () => this.#dispose();
-    store.mount(setStateValue);
+    this.mountName = store.mount(setStateValue);
     this.#collect(new Set(['model', 'session', 'tokens', 'steps', 'select', 'theme', 'busy']));
   }
 
@@ -174,6 +174,7 @@ class StepPage {
 
   #dispose() {
     cancelAnimationFrame(this.frame);
+    this.store.unmount(this.mountName);
     this.stopFitting();
     this.root.removeEventListener('click', this.onClick);
     this.store.removeEventListener('change', this.onChange);

@@ -49,14 +49,24 @@ export class Store extends EventTarget {
     this.wire = new Wire(() => ({ epoch: this.epoch, steps: this.steps.length }));
   }
 
-  /** A new page instance: forget what the last one showed, say hello with what the tab remembers. */
+  /**
+   * A new page instance: forget what the last one showed, say hello with what the tab remembers.
+   * @returns the instance's name, for `unmount`
+   */
   mount(setStateValue) {
     Object.assign(this, { session: null, tokens: [], steps: [], busy: null, params: null, epoch: -1 });
     this.sel = { ...NOTHING_SELECTED };
     this.#lastBytes = null;
     this.#wanted = this.memory.wantedSelection();
-    this.wire.mount(setStateValue);
+    const name = this.wire.mount(setStateValue);
     this.hello();
+    return name;
+  }
+
+  /** The page was left for another one of the app. */
+  unmount(name) {
+    clearTimeout(this.settling);
+    this.wire.unmount(name);
   }
 
   hello() {

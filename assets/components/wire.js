@@ -25,6 +25,7 @@ export class Wire {
     this.#have = have;
   }
 
+  /** @returns the name of the page instance that speaks from now on */
   mount(setStateValue) {
     for (const { reject } of this.#waiting.values()) reject({ kind: 'Unmounted', message: 'The page was closed.' });
     this.#waiting.clear();
@@ -33,6 +34,15 @@ export class Wire {
     this.#next = 1;
     this.#mount = Array.from(crypto.getRandomValues(new Uint32Array(2)), (n) => n.toString(36)).join('');
     this.#setStateValue = setStateValue;
+    return this.#mount;
+  }
+
+  /** The page was left: say nothing more in its name, for Python no longer listens there. */
+  unmount(name) {
+    if (name !== this.#mount) return; // another instance speaks already
+    clearTimeout(this.#watchdog);
+    this.#setStateValue = null;
+    this.#log = [];
   }
 
   /** Streamlit hands a new function at every call of the component. */

@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 PATIENCE = 400  # times a command is asked for again, 0.3 s each: a prefill on a slow machine
 _FIRST = EXAMPLES[0]
 _ASKED = "loupe_lab_prefill"
+_MEMORY = "lab_memory"
 
 
 def live_session() -> DecodeSession | None:
     """The run on this tab's Step page, with at least its prefill done; None where there is none."""
-    tab = this_tab.known() or _taken_back()
+    tab = this_tab.known()
     if tab is None or tab.workspace.active is None:
         return None
     session = tab.workspace.active.session
@@ -61,7 +62,6 @@ def session_or_offer(what: str) -> DecodeSession | None:
     session = live_session()
     if session is None:
         nothing_yet(what)
-        return live_session() if st.session_state.pop(_ASKED, False) else None
     return session
 
 
@@ -99,13 +99,13 @@ def command(tab: Tab, op: str, **args: object) -> str:
     return "The engine is busy with other work. Try again in a moment."
 
 
-def _taken_back() -> Tab | None:
-    """After a reload: the session that the tab's own storage names."""
-    sid, owner = waiting.remembered(), state.owner()
-    if sid is None or not runtime().take_back(sid, owner):
-        return None
-    state.set_sid(sid)
-    return this_tab.known()
+def take_back() -> None:
+    """After a reload: go on with the session that the tab's own storage names. Once at the top of a page."""
+    if this_tab.known() is not None:
+        return
+    sid, owner = waiting.remembered(_MEMORY), state.owner()
+    if sid is not None and runtime().take_back(sid, owner):
+        state.set_sid(sid)
 
 
 def lengths(engine: LLMEngine) -> tuple[int, ...]:

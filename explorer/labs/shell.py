@@ -6,6 +6,8 @@ from typing import Literal
 
 import streamlit as st
 
+from explorer.labs import live
+
 Source = Literal["measured", "computed", "published"]
 
 _SIGNS: dict[Source, str] = {"measured": "measured", "computed": "computed", "published": "published"}
@@ -14,6 +16,7 @@ _SIGNS: dict[Source, str] = {"measured": "measured", "computed": "computed", "pu
 def lab(title: str, question: str) -> None:
     """The page's header: its title, and in one sentence the question it answers."""
     st.set_page_config(page_title=f"{title} · Loupe")
+    live.take_back()
     st.title(title, anchor=False)
     st.text(question)
 

@@ -43,9 +43,9 @@ def _line() -> None:
         _show(waiting)
 
 
-def remembered() -> str | None:
-    """The session this tab's own storage names, once the browser has said it."""
-    said: Any = _memory(key=KEY, on_sid_change=lambda: None)
+def remembered(key: str = KEY) -> str | None:
+    """The session this tab's own storage names, once the browser has said it. Once a run of the page and key."""
+    said: Any = _memory(key=key, on_sid_change=lambda: None)
     return said.sid if isinstance(said.sid, str) else None
 
 

@@ -107,6 +107,9 @@ def _fit(room: Room, context: int) -> None:
     named = {name: replace(room, kv_bytes_each=PRECISIONS[name]) for name in COMPARED}
     chosen = next((name for name, other in named.items() if other.kv_bytes_each == room.kv_bytes_each), "chosen")
     named.setdefault(chosen, room)
+    if not any(other.sessions(figures.CONTEXTS[0]) for other in named.values()):
+        st.text("None in any of them: not even the shortest sequence has room beside the weights.")
+        return
     rows = [
         {"context, tokens": tokens, **{f"cache in {name}": other.sessions(tokens) for name, other in named.items()}}
         for tokens in figures.CONTEXTS

@@ -21,7 +21,7 @@ def bytes_by_context(
     kinds: Sequence[Kind], kv_bytes_each: float, context: int, limits: Mapping[str, float], colours: Palette
 ) -> go.Figure:
     """Bytes of one sequence's cache against its length, for each way to keep it; `limits` are drawn across."""
-    figure = go.Figure(layout={"title": "Bytes of one sequence's cache, against its length"})
+    figure = go.Figure(layout={"title": "Cache of one sequence, by length"})
     for kind, dash in zip(kinds, LINES, strict=False):
         sizes = [kind.shape.kv_bytes(tokens, kv_bytes_each) for tokens in CONTEXTS]
         figure.add_scatter(
@@ -40,7 +40,7 @@ def bytes_by_context(
 
 def sessions_by_context(rooms: Mapping[str, Room], chosen: str, context: int) -> go.Figure:
     """Sequences that fit against their length, for each precision of the cache."""
-    figure = go.Figure(layout={"title": "Sessions that fit, against their length"})
+    figure = go.Figure(layout={"title": "Sessions that fit, by length"})
     for (name, room), dash in zip(rooms.items(), LINES, strict=False):
         fit = [room.sessions(tokens) for tokens in CONTEXTS]
         figure.add_scatter(
@@ -58,7 +58,7 @@ def sessions_by_context(rooms: Mapping[str, Room], chosen: str, context: int) ->
 
 def memory_by_batch(room: Room, contexts: Sequence[int], colours: Palette) -> go.Figure:
     """Weights and caches together against the number of sequences, for a few lengths."""
-    figure = go.Figure(layout={"title": "Weights and caches together, against the batch"})
+    figure = go.Figure(layout={"title": "Weights and caches, by batch"})
     for tokens, dash in zip(contexts, LINES, strict=False):
         each = room.sequence(tokens)
         sizes = [room.weights + batch * each for batch in BATCHES]

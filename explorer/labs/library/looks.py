@@ -19,7 +19,7 @@ def moved(change: KeyChange, labels: Sequence[str], side: int, colours: Palette)
     """Relative change of keys (side 0) or values (1): layers down, positions across. What kept every bit is empty."""
     shown = np.where(change.same_bits[side], np.nan, change.moved[side]).astype(float)  # (L, N)
     ticks = [f"{label}<sub>{position}</sub>" for position, label in enumerate(labels)]
-    figure = go.Figure(layout={"title": f"How far the {SIDES[side]} moved when the first token became another"})
+    figure = go.Figure(layout={"title": f"{SIDES[side].capitalize()} moved by another first token"})
     figure.add_heatmap(
         z=shown, x=list(range(len(labels))), y=list(range(shown.shape[0])), zmin=0,
         zmax=float(np.nanmax(shown)) if np.isfinite(shown).any() else 1.0,
@@ -62,11 +62,15 @@ def moved_words(change: KeyChange, side: int) -> str:
     return (
         f"{first} Layers 1 to {layers - 1}: every one of the {above.size:,} moved, by {above.min():.2g} at least, "
         f"{np.median(above):.2g} in the middle, {above.max():.2g} at most. "
-        f"Feeding the same tokens again in other portions moves none by more than {rounding:.1e}: that is rounding."
+        f"Feeding the same tokens again {_rounding(rounding)}."
         if (above > 0).all()
         else f"{first} Layers 1 to {layers - 1}: {int((above > 0).sum()):,} of {above.size:,} moved, by "
-        f"{np.median(above):.2g} in the middle. Rounding is at most {rounding:.1e}."
+        f"{np.median(above):.2g} in the middle. Feeding the same tokens again {_rounding(rounding)}."
     )
+
+
+def _rounding(most: float) -> str:
+    return f"in other portions moves none by more than {most:.1e}: that is rounding" if most else "moves not a bit"
 
 
 def reads(prompt: int, steps: int) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
@@ -84,8 +88,8 @@ def reads(prompt: int, steps: int) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
 def who_reads(prompt: int, labels: Sequence[str], colours: Palette) -> go.Figure:
     """Two squares side by side: what each step reads of every token. `labels` name the tokens in the cache."""
     steps = len(labels) - prompt + 1
-    figure = make_subplots(1, 2, subplot_titles=("keys and values", "queries"), shared_yaxes=True)
-    figure.update_layout(title="Which step reads which token's key, value and query")
+    figure = make_subplots(1, 2, shared_yaxes=True)
+    figure.update_layout(title="What each step reads")
     ticks = [f"{label}<sub>{position}</sub>" for position, label in enumerate(labels)]
     for column, (table, hue) in enumerate(zip(reads(prompt, steps), (colours.key, colours.accent), strict=True), 1):
         what = "key and value" if column == 1 else "query"
@@ -95,8 +99,9 @@ def who_reads(prompt: int, labels: Sequence[str], colours: Palette) -> go.Figure
             hovertemplate=f"step %{{y}}, {what} of “%{{customdata}}”: <b>%{{text}}</b><extra></extra>",
             row=1, col=column,
         )  # fmt: skip
-    figure.update_xaxes(
-        title="token", showgrid=False, tickmode="array", tickvals=list(range(len(labels))), ticktext=ticks
-    )
+    figure.update_xaxes(showgrid=False, tickmode="array", tickvals=list(range(len(labels))), ticktext=ticks)
     figure.update_yaxes(autorange="reversed", showgrid=False, dtick=1)
-    return figure.update_layout(height=max(280, 170 + 20 * steps), yaxis={"title": "step"})
+    return figure.update_layout(
+        height=max(280, 170 + 20 * steps), yaxis={"title": "step"}, xaxis={"title": "keys and values"},
+        xaxis2={"title": "queries"},
+    )  # fmt: skip

@@ -15,11 +15,12 @@ from explorer.theme import Palette
 POOL_WIDTH = 32  # blocks in a row
 MOST_BLOCKS = 2048  # more would be finer than the screen
 NUMBERED_BLOCKS = 512
+BREAKS: dict[str, str] = {"reserve to the maximum": "reserve to<br>the maximum", "power of two": "power<br>of two"}
 
 
 def strips(allocations: Sequence[Allocation], slot_bytes: float, colours: Palette) -> go.Figure:
     """One strip of memory per policy: what each sequence fills, and pale behind it what it holds empty."""
-    figure = go.Figure(layout={"title": "Memory handed out to the same sequences, by policy"})
+    figure = go.Figure(layout={"title": "Memory handed out, by policy"})
     policies = [allocation.policy for allocation in allocations]
     lengths, hues = allocations[0].lengths, session_colours(colours)
     for one, length in enumerate(lengths):
@@ -36,11 +37,12 @@ def strips(allocations: Sequence[Allocation], slot_bytes: float, colours: Palett
     for allocation in allocations:
         figure.add_annotation(
             x=allocation.held * slot_bytes, y=allocation.policy, xanchor="left", showarrow=False, xshift=8,
-            text=f"<b>{allocation.utilisation:.1%}</b> filled",
+            text=f"<b>{allocation.utilisation:.1%}</b>",
         )  # fmt: skip
     most = max(allocation.held for allocation in allocations) * slot_bytes
     return figure.update_layout(
-        barmode="stack", height=300, yaxis={"autorange": "reversed", "title": None},
+        barmode="stack", height=300,
+        yaxis={"autorange": "reversed", "tickvals": policies, "ticktext": [BREAKS.get(one, one) for one in policies]},
         xaxis={"title": "memory handed out, B", "range": [0, most * 1.16]},
     )  # fmt: skip
 
@@ -53,7 +55,7 @@ def pool(lengths: Sequence[int], block: int, colours: Palette) -> go.Figure:
     shades = [[2 * (one.owner % len(hues)) + (one.filled == block) for one in row] for row in rows]
     words = [[f"sequence {one.owner + 1}: {one.filled} of {block} slots filled" for one in row] for row in rows]
     numbers = [[str(one.owner + 1) if len(blocks) <= NUMBERED_BLOCKS else "" for one in row] for row in rows]
-    figure = go.Figure(layout={"title": f"The paged pool: blocks of {block} tokens, in the order they were taken"})
+    figure = go.Figure(layout={"title": f"Paged pool: blocks of {block} in the order taken"})
     figure.add_heatmap(
         z=shades, customdata=words, hovertemplate="%{customdata}<extra></extra>", text=numbers,
         texttemplate="%{text}", zmin=0, zmax=2 * len(hues) - 1, colorscale=_steps(hues, colours.card),

@@ -63,6 +63,33 @@ def test_a_lab_shows_the_run_of_its_own_tab_and_no_others():
     assert shown(second)["kv_len"] is None
 
 
+def full_class_page() -> None:
+    import streamlit as st
+
+    from explorer.labs import live, shell
+
+    shell.lab("A lab", "What does it take?")
+    st.metric("computed", 3)
+    session = live.session_or_offer("The picture")
+    st.json({"kv_len": session and session.records[-1].kv_len})
+
+
+def test_in_a_full_class_a_lab_computes_and_only_a_run_waits_in_line(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("LOUPE_MODE", "hosted")
+    monkeypatch.setenv("LOUPE_MAX_SESSIONS", "1")
+    first, second = (AppTest.from_function(full_class_page, default_timeout=60).run() for _ in range(2))
+    first.button(key="prefill_here").click().run()
+    assert shown(first)["kv_len"] == len("The cat sat")
+    second.button(key="prefill_here").click().run()
+    assert not second.exception
+    assert [metric.value for metric in second.metric] == ["3"]
+    assert "The class is full" in [heading.value for heading in second.subheader]
+    runtime.runtime().tabs.drop(first.session_state["loupe_sid"])
+    second.run()
+    assert not second.exception
+    assert shown(second)["kv_len"] == len("The cat sat")
+
+
 def engine_page() -> None:
     import streamlit as st
 
