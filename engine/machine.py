@@ -1,8 +1,8 @@
 """How fast this machine is, measured in under a second: reading memory as a decode step does, and multiplying.
 
 Decode is matrix times vector over weights that do not stay in any cache, so that is what is swept, with the
-kernels the engine itself picks from; a copy would count its writes. Arithmetic is the largest square product
-that is worth its time. The best run is what the machine can do, the median what it did while others were busy.
+kernels the engine itself picks from; a copy would count its writes. Arithmetic is a square product. The best is
+what the machine can do, each matrix at its best moment; the median is what it did while others were busy.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import statistics
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -22,23 +23,30 @@ from torch import Tensor
 from engine.linear_kernels import METHODS, Kernel
 from engine.measure import synchronise
 
-SWEEP_BYTES = {"cpu": 256 << 20, "cuda": 1 << 30}  # far more than any cache that is not counted below
-MATRIX_BYTES = {"cpu": 16 << 20, "cuda": 256 << 20}
+SWEEP_BYTES = {"cpu": 128 << 20, "cuda": 1 << 30}  # at least; and four times the largest cache
+MATRIX_BYTES = {"cpu": 8 << 20, "cuda": 256 << 20}
 WIDTH = 2048  # of every matrix that is swept
-SWEEP_S, MULTIPLY_S = 0.25, 0.2  # time to spend, allocation apart
-MIN_RUNS = 3
-SIDES = (512, 1024, 2048, 4096, 8192)  # of the square products, tried upwards while one is quick
+SWEEP_S, MULTIPLY_S = 0.4, 0.2  # time to spend, allocation apart
+MIN_PASSES, PATIENCE = 3, 2  # on a busy machine as many passes, but not for more than this many times as long
+SAMPLE, ROUNDS = 3, 4  # matrices and rounds that the kernel is chosen by
+SIDES = (256, 512, 1024, 2048, 4096, 8192)  # of the square products, tried upwards while one is quick
 LONG_S = 0.02  # a product that takes longer is large enough
 MEMORY_SHARE = 0.25  # of what is free
+
+Run = Callable[[], object]
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Something per second: the best run, and the median of all."""
+    """Something per second, at best and in the middle of `passes`."""
 
     best: float
     median: float
-    runs: int
+    passes: int
+
+    def with_earlier(self, earlier: Rate) -> Rate:
+        """What was once seen can be done: the better best of two measurements, and this one's median."""
+        return replace(self, best=max(self.best, earlier.best))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +76,7 @@ class MachineRates:
         return self.gemm_flops_per_s.best / self.gemv_bytes_per_s.best
 
 
-_known: dict[tuple[str, str, int], MachineRates] = {}
+_known: dict[tuple[str, str], MachineRates] = {}
 _one_at_a_time = threading.Lock()
 
 
@@ -78,15 +86,27 @@ def known(device: torch.device, dtype: torch.dtype) -> MachineRates | None:
 
 
 def measure(device: torch.device, dtype: torch.dtype, *, again: bool = False) -> MachineRates:
-    """Measure once per process, device and number format. Nothing else should run meanwhile."""
+    """Measure once per process, device and number format, unless asked again. Nothing else should run meanwhile."""
+    key = _key(device, dtype)
     with _one_at_a_time, torch.inference_mode():
-        if again or _key(device, dtype) not in _known:
-            _known[_key(device, dtype)] = _measure(device, dtype)
-        return _known[_key(device, dtype)]
+        earlier = _known.get(key)
+        if again or earlier is None:
+            _known[key] = _better(_measure(device, dtype), earlier)
+        return _known[key]
 
 
-def _key(device: torch.device, dtype: torch.dtype) -> tuple[str, str, int]:
-    return str(device), str(dtype), torch.get_num_threads()
+def _better(found: MachineRates, earlier: MachineRates | None) -> MachineRates:
+    if earlier is None:
+        return found
+    return replace(
+        found,
+        gemv_bytes_per_s=found.gemv_bytes_per_s.with_earlier(earlier.gemv_bytes_per_s),
+        gemm_flops_per_s=found.gemm_flops_per_s.with_earlier(earlier.gemm_flops_per_s),
+    )
+
+
+def _key(device: torch.device, dtype: torch.dtype) -> tuple[str, str]:
+    return str(device), str(dtype)  # not the number of threads: each thread of a program has one of its own
 
 
 def _measure(device: torch.device, dtype: torch.dtype) -> MachineRates:
@@ -114,10 +134,20 @@ def _sweep(device: torch.device, dtype: torch.dtype) -> tuple[Rate, str, int]:
     weights = [torch.full((rows, WIDTH), 0.5, dtype=dtype, device=device) for _ in range(count)]  # (O, K) each
     x = torch.full((1, WIDTH), 0.5, dtype=dtype, device=device)
     size = sum(weight.numel() * weight.element_size() for weight in weights)
-    contenders = {name: _pass(kernels, x) for name, kernels in _kernels(weights, x).items()}
-    times = _times(contenders, device, SWEEP_S)
-    method = min(times, key=lambda name: min(times[name]))
-    return _rate(size, times[method]), method, size
+    passes: dict[str, list[Run]] = {
+        name: [partial(kernel, x) for kernel in kernels] for name, kernels in _kernels(weights, x).items()
+    }
+    method = _quickest({name: runs[:SAMPLE] for name, runs in passes.items()}, device)
+    return _rate(size, _times(passes[method], device, SWEEP_S)), method, size
+
+
+def _quickest(samples: dict[str, list[Run]], device: torch.device) -> str:
+    """The method that takes least over a few matrices, each at its best of a few rounds, all methods in turn."""
+    times: dict[str, list[list[float]]] = {name: [] for name in samples}
+    for _ in range(ROUNDS):
+        for name, runs in samples.items():
+            times[name].append([_seconds(run, device) for run in runs])
+    return min(times, key=lambda name: _undisturbed(times[name]))
 
 
 def _sweep_bytes(device: torch.device) -> int:
@@ -158,29 +188,16 @@ def _runs(kernel: Kernel, x: Tensor) -> bool:
     return True
 
 
-def _pass(kernels: list[Kernel], x: Tensor) -> Callable[[], None]:
-    def run() -> None:
-        for kernel in kernels:
-            kernel(x)
-
-    return run
-
-
-def _times(contenders: dict[str, Callable[[], None]], device: torch.device, budget: float) -> dict[str, list[float]]:
-    """Seconds of each contender's runs, in turn until the time is up; hopeless ones run once."""
-    times: dict[str, list[float]] = {name: [] for name in contenders}
+def _times(runs: list[Run], device: torch.device, budget: float) -> list[list[float]]:
+    """Passes over all runs until the time is up, as seconds of each run."""
+    passes: list[list[float]] = []
     started = time.perf_counter()
-    for name, run in contenders.items():
-        times[name].append(_seconds(run, device))
-    best = min(spent[0] for spent in times.values())
-    going = [name for name, spent in times.items() if spent[0] < 2 * best]
-    while time.perf_counter() - started < budget or min(len(times[name]) for name in going) < MIN_RUNS:
-        for name in going:
-            times[name].append(_seconds(contenders[name], device))
-    return times
+    while (spent := time.perf_counter() - started) < budget or (spent < PATIENCE * budget and len(passes) < MIN_PASSES):
+        passes.append([_seconds(run, device) for run in runs])
+    return passes
 
 
-def _seconds(run: Callable[[], object], device: torch.device) -> float:
+def _seconds(run: Run, device: torch.device) -> float:
     synchronise(device)
     started = time.perf_counter()
     run()
@@ -189,31 +206,30 @@ def _seconds(run: Callable[[], object], device: torch.device) -> float:
 
 
 def _multiply(device: torch.device, dtype: torch.dtype) -> tuple[Rate, int]:
-    """Square products, larger while they are quick; runs of the size that was fastest."""
-    best_rate, chosen = 0.0, SIDES[0]
+    """Square products of several sizes, larger while they are quick; the size that is fastest."""
+    products: dict[int, Run] = {}
     for side in SIDES:
-        product = _square(side, device, dtype)
-        product()
-        spent = _seconds(product, device)
-        if 2 * side**3 / spent > best_rate:
-            best_rate, chosen = 2 * side**3 / spent, side
-        if spent > LONG_S:
+        products[side] = _square(side, device, dtype)
+        products[side]()
+        if _seconds(products[side], device) > LONG_S:
             break
-    product = _square(chosen, device, dtype)
-    times = _times({"square": product}, device, MULTIPLY_S)["square"]
-    return _rate(2 * chosen**3, times), chosen
+    times = {side: _times([run], device, MULTIPLY_S / len(products)) for side, run in products.items()}
+    side = min(times, key=lambda side: _undisturbed(times[side]) / side**3)
+    return _rate(2 * side**3, times[side]), side
 
 
-def _square(side: int, device: torch.device, dtype: torch.dtype) -> Callable[[], None]:
+def _square(side: int, device: torch.device, dtype: torch.dtype) -> Run:
     a = torch.full((side, side), 0.5, dtype=dtype, device=device)
     b = torch.full((side, side), 0.5, dtype=dtype, device=device)
-    out = torch.empty_like(a)
-
-    def run() -> None:
-        torch.mm(a, b, out=out)
-
-    return run
+    return partial(torch.mm, a, b, out=torch.empty_like(a))
 
 
-def _rate(amount: float, seconds: list[float]) -> Rate:
-    return Rate(amount / min(seconds), amount / statistics.median(seconds), len(seconds))
+def _undisturbed(passes: list[list[float]]) -> float:
+    """Seconds of a pass whose every run had its best moment."""
+    total: float = sum(min(run) for run in zip(*passes, strict=True))
+    return total
+
+
+def _rate(amount: float, passes: list[list[float]]) -> Rate:
+    whole = [sum(one) for one in passes]
+    return Rate(amount / _undisturbed(passes), amount / statistics.median(whole), len(passes))

@@ -21,6 +21,7 @@ from engine.tokens import EncodedPrompt
 from explorer.examples import PromptMode
 
 if TYPE_CHECKING:
+    from engine.layer_times import LayerTimes
     from engine.llm_engine import LLMEngine
     from engine.session import DecodeSession
     from engine.tiles import HeadInputs
@@ -91,6 +92,13 @@ def check_claim(engine: LLMEngine, name: str, report: Callable[[int, int], None]
     from engine.claim_checks import check as start
 
     return start(engine, name, report)
+
+
+def layer_times(session: DecodeSession, step: int) -> Future[LayerTimes]:
+    """Start timing the layers of a step."""
+    from engine.layer_times import layer_times as start
+
+    return session.run(lambda state: start(session.engine.stepper.runner, state, step))
 
 
 def shape_on_hub(repo: str) -> ModelShape:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.errors import LoupeError
-from explorer import looking, moving, opening, parting
+from explorer import looking, measuring, moving, opening, parting
 from explorer.branch import give_back
 from explorer.operation import Operation, Running, Value
 from explorer.wire import Command, Wire
@@ -52,6 +52,8 @@ OPERATIONS: dict[str, Operation] = {
     "triangle": looking.triangle,
     "prompt_rows": looking.prompt_rows,
     "check": looking.check,
+    "measure_machine": measuring.measure_machine,
+    "layer_times": measuring.layer_times,
 }
 
 

@@ -12,7 +12,7 @@ from explorer.frame import Json, number
 from explorer.payload import sampling_json
 
 _SHORT_DTYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
-_NOT_SENT = {"folder"}
+_NOT_SENT = {"folder", "shape"}
 
 
 def model_json(info: ModelInfo) -> dict[str, Json]:

@@ -22,6 +22,7 @@ from explorer.driver import Answer, TabDriver
 from explorer.frame import Json, Planes, pack
 from explorer.link_of import link_note
 from explorer.links import to_query
+from explorer.measuring import floor_json, machine_json
 from explorer.model_payload import examples_json, model_json, presets_json
 from explorer.payload import JsonObject, named_ids, sampling_json, step_json
 from explorer.recipe_json import seed_json, stop_json, to_json
@@ -65,6 +66,7 @@ class PageFrames:
                 "busy": _busy(self._driver),
                 "answers": [_answer_json(mount.answers[n], planes, ids) for n in sorted(mount.answers)],
                 "model": {**model_json(workspace.engine.info), "id": workspace.model_id},
+                "machine": machine_json(workspace.engine.machine),
                 "presets": presets_json(),
                 "examples": examples_json(),
                 "limits": workspace.hosting.public(),
@@ -185,7 +187,11 @@ def _branch_json(branch: Branch) -> JsonObject:
 
 def _steps_json(branch: Branch, records: tuple[StepRecord, ...], planes: Planes) -> list[Json]:
     attention = _attention_of(branch, records[-ATTENTION_AT_ONCE:])
-    return [step_json(record, planes, attention.get(record.index)) for record in records]
+    info = branch.session.engine.info
+    return [
+        {**step_json(record, planes, attention.get(record.index)), "floor": floor_json(record, info)}
+        for record in records
+    ]
 
 
 def _attention_of(branch: Branch, records: tuple[StepRecord, ...]) -> dict[int, NDArray[np.float32]]:

@@ -15,7 +15,7 @@ LEVELS = {
     **dict.fromkeys(("costs", "shapes", "hardware", "registry", "scheduler", "meter"), 1),
     **dict.fromkeys(("session", "llm_engine", "self_check", "key_change", "prepare", "__main__", "recording"), 4),
     **dict.fromkeys(("model_runner", "session_state", "session_table", "stepping", "prefilling", "looking"), 3),
-    **dict.fromkeys(("requests", "serving"), 3),
+    **dict.fromkeys(("requests", "serving", "layer_times"), 3),
     **dict.fromkeys(("tiles", "claim_records"), 1),
     **dict.fromkeys(("head_reader", "claim_checks"), 4),
     **dict.fromkeys(("shapes.hub", "shapes.loaded"), 2),

@@ -7,10 +7,11 @@
  *
  *   store.model, .session, .settings, .tokens, .steps, .pieces (Map by id), .presets, .examples, .link, .busy
  *   store.limits = {models, prompt_characters, new_tokens, play_rate}   what this server grants; 0 is no limit
+ *   store.machine = {bytes_per_s, flops_per_s, ...} what this machine was measured to do, or null
  *   store.sel = {step, layer, head, follow}    follow: the selection moves with the newest step
  *   store.params                               the sampler settings being tried out, or null
  *   store.send(op, args) -> Promise of the answer; rejects with {kind, message}
- *   event 'change', detail: Set of 'model' 'session' 'tokens' 'steps' 'select' 'params' 'busy' 'answers' 'theme' 'frame' 'notice'
+ *   event 'change', detail: Set of 'model' 'session' 'tokens' 'steps' 'select' 'params' 'machine' 'busy' 'answers' 'theme' 'frame' 'notice'
  *   event 'drawn' after a change is on screen
  *
  * Arrays arrive as Plane: step.planes.kv_norms.data is a typed array, .shape its row-major shape.
@@ -33,6 +34,7 @@ export class Store extends EventTarget {
   settings = null; // {sampling, stop, seed} for the next token, also before there is a session
   link = null;
   limits = { models: true, prompt_characters: 0, new_tokens: 0, play_rate: 0 };
+  machine = null;
   busy = null;
   notice = ''; // why the tab's old session could not be had back
   sel = { ...NOTHING_SELECTED };
@@ -128,6 +130,10 @@ export class Store extends EventTarget {
 
   #takeModel(header, changes) {
     for (const name of ['presets', 'examples', 'limits', 'link', 'settings']) if (header[name]) this[name] = header[name];
+    if (JSON.stringify(header.machine ?? null) !== JSON.stringify(this.machine)) {
+      this.machine = header.machine ?? null;
+      changes.add('machine');
+    }
     if (!header.model || JSON.stringify(header.model) === JSON.stringify(this.model)) return;
     if (!this.model) this.sel = { ...this.sel, layer: Math.floor(header.model.num_layers / 3) }; // first layers look alike
     this.model = header.model;

@@ -15,6 +15,8 @@ import { ColumnWindow, panWith } from './column_window.js';
 import { makeTooltip } from './tooltip.js';
 import { panelFrame } from './panel_frame.js';
 import { TIMING_PARTS, TimingPainter } from './timing_painter.js';
+import { floorOf, floorRows, machineWords, timesFloor, timesWords } from './floor.js';
+import { openLayers } from './layer_sheet.js';
 
 /** The middle one; the mean of the middle two where there is an even number. */
 function median(values) {
@@ -50,7 +52,43 @@ class TimingPanel {
     const numbers = [['median ', token, '/token'], [rate, ' tokens/s'], ['prefill ', prefill, ', ', prefillRate, ' tokens/s']]
       .map((words) => make('span.lp-stat', { title: 'measured' }, ...words));
     this.frame.aside(make('div.lp-stats', {}, ...numbers));
-    this.frame.foot.append(make('div.lp-legend', {}, ...legend));
+    this.floorKey = make('span.lp-key', { hidden: true }, make('i', { data: { part: 'floor' } }), 'floor ', (this.stats.floor = make('b')));
+    this.measure = make('button.lp-toggle', { onclick: () => this.#measure() }, 'measure this machine');
+    this.layers = make('button.lp-toggle', { onclick: () => openLayers(this.#page(), this.store, this.store.selected),
+      title: 'Replay this step with a clock between its layers' }, 'per layer');
+    this.frame.foot.append(make('div.lp-legend', {}, ...legend, this.floorKey, this.layers, this.measure));
+  }
+
+  /** Sheets open over the page, not inside a panel. */
+  #page() {
+    return this.root.closest('.loupe') ?? this.root;
+  }
+
+  async #measure() {
+    this.measure.disabled = true;
+    setText(this.measure, 'measuring …');
+    let words = '';
+    try {
+      await this.store.send('measure_machine');
+    } catch (error) {
+      words = error.message;
+    }
+    this.measure.disabled = false;
+    this.#floorStat();
+    this.frame.note(words || 'measured');
+  }
+
+  /** The floor's stat, and which buttons make sense now. */
+  #floorStat() {
+    const { machine, steps, limits, selected } = this.store;
+    const times = steps.slice(1).map((step) => timesFloor(step, machine)).filter((each) => each !== null);
+    this.floorKey.hidden = !machine;
+    this.measure.hidden = !limits.models; // not in a class: it would slow everybody down
+    this.layers.hidden = !selected?.index;
+    setText(this.measure, machine ? 'measure again' : 'measure this machine');
+    this.measure.title = 'Under a second: how fast this machine reads, so that each step can stand on its floor';
+    if (machine) this.floorKey.title = `${machineWords(machine)}; median over decode steps`;
+    setText(this.stats.floor, times.length ? timesWords(median(times)) : machine ? 'take a step' : '');
   }
 
   draw(changes) {
@@ -61,6 +99,7 @@ class TimingPanel {
     if (store.sel.step !== this.drawnStep) this.columns.follow = true;
     this.drawnStep = store.sel.step;
     if (changes.has('steps') || changes.has('session')) this.#summary();
+    if (['steps', 'session', 'machine', 'select'].some((name) => changes.has(name))) this.#floorStat();
     this.surface.paint();
     return this.frame.refreshTable();
   }
@@ -82,7 +121,7 @@ class TimingPanel {
     if (!store.selected) return;
     this.painter.paint(this.surface, {
       palette: paletteOf(this.root), columns: this.columns, steps: store.steps, chosen: store.sel.step, hover: this.hover,
-      label: (step) => plainToken(store.pieces.get(step.input_ids[0])),
+      label: (step) => plainToken(store.pieces.get(step.input_ids[0])), floor: (step) => floorOf(step, store.machine)?.ms ?? 0,
     });
   }
 
@@ -111,7 +150,7 @@ class TimingPanel {
     if (!times) return this.tip.show(event.clientX, event.clientY, `step ${step.index}: ${fed}`, [], 'Rebuilt from its recipe, so not timed.');
     const rows = TIMING_PARTS.map(({ name, field }) => [name, formatMs(times[field])]);
     const shared = step.batch_size > 1 ? [['batch', `${formatCount(step.batch_size)} sessions in this forward`]] : [];
-    return this.tip.show(event.clientX, event.clientY, `step ${step.index}: ${fed}`, [...rows, ['total', formatMs(times.total)], ...shared], 'measured');
+    return this.tip.show(event.clientX, event.clientY, `step ${step.index}: ${fed}`, [...rows, ['total', formatMs(times.total)], ...floorRows(step, this.store.machine), ...shared], 'measured');
   }
 
   #table() {
@@ -119,11 +158,13 @@ class TimingPanel {
       const times = step.timing_ms;
       const parts = TIMING_PARTS.map(({ field }) => (times ? formatMs(times[field]) : 'not timed'));
       const per = times ? formatMs(times.total / step.input_ids.length) : '–';
-      return [step.index, step.phase, formatCount(step.input_ids.length), ...parts, times ? formatMs(times.total) : 'not timed', per, step.batch_size];
+      const { machine } = this.store;
+      const floor = [formatMs(floorOf(step, machine)?.ms), timesWords(timesFloor(step, machine))];
+      return [step.index, step.phase, formatCount(step.input_ids.length), ...parts, times ? formatMs(times.total) : 'not timed', per, step.batch_size, ...floor];
     });
     return {
-      caption: 'Time per step, measured',
-      columns: ['step', 'phase', 'tokens fed', ...TIMING_PARTS.map(({ name }) => name), 'total', 'per token fed', 'batch'],
+      caption: 'Time per step, measured; the floor is computed',
+      columns: ['step', 'phase', 'tokens fed', ...TIMING_PARTS.map(({ name }) => name), 'total', 'per token fed', 'batch', 'floor', 'forward'],
       rows,
     };
   }

@@ -23,7 +23,7 @@ export function niceCeiling(value) {
 export class TimingPainter {
   #at = null;
 
-  /** @param view {palette, columns, steps, chosen, hover, label: (step) => string} */
+  /** @param view {palette, columns, steps, chosen, hover, label: (step) => string, floor: (step) => ms, 0 where not known} */
   paint(surface, view) {
     const { g, w, h, dpr } = surface;
     const size = Math.max(10, view.palette.fontSize * 0.82);
@@ -86,6 +86,16 @@ export class TimingPainter {
     };
   }
 
+  /** The part of a bar that no step could do without: hatched off from the rest by a line that stands out of the bar. */
+  #floor(g, palette, ms, x, width, scale, strong) {
+    if (!ms) return;
+    const height = Math.min(ms * scale, this.#at.bottom - this.#at.top);
+    g.fillStyle = mixColour(palette.accent, palette.text, strong ? 0.45 : 0.3).css;
+    g.fillRect(x, this.#at.bottom - height, width, height);
+    g.fillStyle = palette.text.css;
+    g.fillRect(x - 2, Math.round(this.#at.bottom - height) - 1, width + 4, 2);
+  }
+
   /** One stacked bar of a given height for the whole. */
   #bar(g, palette, step, x, width, scale, strong) {
     const colours = this.#colours(palette, strong);
@@ -100,7 +110,7 @@ export class TimingPainter {
     return y;
   }
 
-  #prefill(g, { palette, steps, chosen, hover }) {
+  #prefill(g, { palette, steps, chosen, hover, floor }) {
     const { size, top, bottom, apart } = this.#at;
     const step = steps[0];
     const width = size * 3.6;
@@ -109,7 +119,9 @@ export class TimingPainter {
     this.#text(g, formatPlural(step.input_ids.length, 'token'), middle, bottom + size * 0.95, 'center', chosen === 0 ? palette.text : palette.mute);
     if (!step.timing_ms) return this.#untimed(g, palette, x, width, chosen === 0);
     const room = bottom - top;
-    const y = this.#bar(g, palette, step, x, width, (room * 0.92) / Math.max(step.timing_ms.total, 1e-6), chosen === 0 || hover === 0);
+    const scale = (room * 0.92) / Math.max(step.timing_ms.total, 1e-6);
+    const y = this.#bar(g, palette, step, x, width, scale, chosen === 0 || hover === 0);
+    this.#floor(g, palette, floor(step), x, width, scale, chosen === 0);
     this.#breakMark(g, palette, x, width, bottom - room * 0.4);
     this.#outline(g, palette, x, y, width, chosen === 0);
     return this.#text(g, `prefill ${formatMs(step.timing_ms.total)}`, middle, y - size * 0.75, 'center', palette.text);
@@ -151,6 +163,7 @@ export class TimingPainter {
     const strong = isChosen || step.index === hover;
     if (!step.timing_ms) return this.#untimed(g, palette, x, width, strong);
     const y = this.#bar(g, palette, step, x, width, (bottom - ceiling) / top, strong);
+    this.#floor(g, palette, view.floor(step), x, width, (bottom - ceiling) / top, strong);
     this.#outline(g, palette, x, y, width, isChosen);
     const middle = x + width / 2;
     const wide = columns.width >= size * 2.4;

@@ -117,6 +117,7 @@ class ModelShape:
 
     @property
     def windowed_layers(self) -> int:
+        """Layers that see their last keys only."""
         return self.window.layers if self.window else 0
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -55,6 +56,14 @@ def test_two_partials_merge_by_the_formula():
     assert both.total == pytest.approx(math.exp(-4) + math.exp(-2) + 1)
     assert both.output == pytest.approx([2 * math.exp(-4) + 4 * math.exp(-2) + 10])
     assert merge(second, first).output == pytest.approx(both.output)
+
+
+def test_partials_merge_in_any_order_to_the_same():
+    inputs = random_head()
+    scores, values = inputs.scores().astype(np.float64), inputs.values.astype(np.float64)
+    parts = [partial_of(scores[i : i + 8], values[i : i + 8]) for i in (24, 0, 32, 16, 8)]
+    assert reduce(merge, parts).divided == pytest.approx(exact(inputs), rel=1e-5)
+    assert reduce(merge, parts[::-1]).divided == pytest.approx(reduce(merge, parts).divided, rel=1e-12)
 
 
 def test_what_was_summed_is_scaled_down_only_when_a_larger_score_comes():

@@ -13,29 +13,29 @@ from explorer.labs.floor.here import number_card
 from explorer.labs.floor.levers import bars, move
 from explorer.labs.floor.points import computed_points
 from explorer.labs.floor.tables import bar_rows, curve_rows, point_rows
+from explorer.labs.model_choice import choose_model
 
 
 def anywhere() -> None:
     shell.section("Any model on any hardware", "Pick both, then move what the literature names, one lever or several.")
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        with st.container():
-            picked = choices.model()
-        with st.container():
-            rates = choices.rates()
-        with st.container():
-            context = controls.ladder("Tokens in each cache", choices.CONTEXTS, url="ctx", default=2048)
+    picked = choose_model(default="Llama 3.1 70B")
+    left, right = st.columns(2)
+    with left:
+        rates = choices.rates()
+    with right:
+        context = controls.ladder("Tokens in each cache", choices.CONTEXTS, url="ctx", default=2048)
     if picked is None or rates is None:
         return
     for said in picked.shape.assumed:
         st.text(f"Taken for granted: {said}.")
-    base, amounts, on = choices.levers(picked.precision)
+    base, amounts, on = choices.levers(choices.precision_of(picked.shape))
     moved = move(base, amounts, on)
     floor = floor_of(picked.shape, rates, context, moved)
     _sums(picked.shape.parameters.total, floor, rates, moved)
     found = bars(picked.shape, rates, context, base, amounts, on)
     charts.show(figures.lever_bars(found, charts.palette()), key="levers", table=bar_rows(found))
     shell.source("computed", "bytes a pass moves over bandwidth, or its operations over the peak, whichever is longer")
-    shell.source("published", f"{picked.name}: {picked.said}. {rates.name}: {rates.said}")
+    shell.source("published", f"{picked.name}: {picked.source}. {rates.name}: {rates.said}")
     left, right = st.columns(2)
     with left:
         shell.section("Its roofline")
@@ -50,7 +50,7 @@ def anywhere() -> None:
 
 def _sums(parameters: int, floor: Floor, rates: Rates, levers: Levers) -> None:
     with st.container(horizontal=True):
-        number_card("parameters", number_text(parameters), f"{number_text(floor.streamed, 'B')} read in a pass")
+        number_card("parameters", _count(parameters), f"{number_text(floor.streamed, 'B')} read in a pass")
         number_card("to hold", number_text(floor.held, "B"), f"{number_text(floor.cache, 'B')} of it caches")
         number_card("floor, per token", number_text(floor.token_s, "s"), f"waits for {floor.bound}")
         number_card("tokens per second", number_text(floor.rate), f"{number_text(1 / floor.token_s)} for each request")
@@ -78,3 +78,8 @@ def _turns(curve: BatchCurve, context: int) -> str:
         f"{words} Caches of more than {curve.context:,.0f} tokens keep the step as a whole waiting for memory at any "
         f"batch. {where}"
     )
+
+
+def _count(parameters: int) -> str:
+    """Parameters as they are spoken of: "70.6 billion"."""
+    return f"{parameters / 1e9:.3g} billion" if parameters >= 1e9 else f"{parameters / 1e6:.3g} million"

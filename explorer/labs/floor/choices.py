@@ -1,21 +1,16 @@
-"""What the reader picks on this page: a model, a machine, and the levers. Values live in the URL."""
+"""What the reader picks on this page beside a model: a machine, and the levers. Values live in the URL."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import streamlit as st
 
 from engine.costs import ModelShape
 from engine.costs.bytes import PRECISIONS
-from engine.errors import LoupeError
 from engine.hardware import HARDWARE
-from engine.shapes import NAMED, from_json
 from explorer.labs import controls, live
 from explorer.labs.floor.floors import ATTENTIONS, SHORT, Levers, Rates, measured, published
-from explorer.runtime import runtime
 
-LOADED, PASTED, HUB, HERE = "The loaded model", "A pasted config", "A Hub id", "This machine"
+HERE = "This machine"
 CONTEXTS = (128, 512, 2048, 8192, 32_768, 131_072)
 FAST = ("int8", "fp8", "q8_0", "int4, groups of 64", "q4_0", "bf16", "fp32")
 LEVER_WORDS = {
@@ -24,61 +19,12 @@ LEVER_WORDS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
-    """A model to price: its shape, where that is from, and the precision it comes in."""
-
-    name: str
-    shape: ModelShape
-    said: str
-    precision: str = "bf16"
-
-
-def model() -> Model | None:
-    """The model picked; None where it cannot be read, and the page says why."""
-    picked = controls.choice("Model", [*NAMED, LOADED, PASTED, HUB], url="model", default="Llama 3.1 70B")
-    if picked in NAMED:
-        return Model(picked, NAMED[picked].shape, NAMED[picked].source)
-    try:
-        return {LOADED: _loaded, PASTED: _pasted, HUB: _on_hub}[picked]()
-    except LoupeError as error:
-        st.text(str(error))
-        return None
-
-
-def _loaded() -> Model | None:
+def precision_of(shape: ModelShape) -> str:
+    """The precision a model comes in: what it is loaded in here where it is the loaded one, bf16 otherwise."""
     engine = live.loaded_engine()
-    if engine is None:
-        live.nothing_yet("The loaded model's floor")
-        return None
-    info = engine.info
-    said = f"{info.architecture} as loaded, {info.dtype}"
-    return Model(info.name, info.shape, said, SHORT.get(info.dtype, "fp32"))
-
-
-def _pasted() -> Model:
-    text = st.text_area(
-        "config.json", height=180, max_chars=60_000, key="config", placeholder='{"model_type": "llama", …}'
-    )
-    return Model("Pasted config", from_json(text), "pasted here")
-
-
-def _on_hub() -> Model | None:
-    if runtime().hosting.is_hosted:
-        st.text("A shared Loupe fetches nothing from the Hub. Paste the model's config.json instead.")
-        return None
-    repo = controls.text("Hub id", url="hub", most=120, hint="Its config.json is fetched, nothing else")
-    if not repo:
-        st.text("Type a model's name on the Hub, HuggingFaceTB/SmolLM2-135M for instance.")
-        return None
-    return Model(repo, _fetched(repo), f"config.json of {repo} on the Hub")
-
-
-@st.cache_data(ttl=3600, max_entries=50, show_spinner="Asking the Hub for its config.json")
-def _fetched(repo: str) -> ModelShape:
-    from engine.shapes.hub import shape_on_hub
-
-    return shape_on_hub(repo)
+    if engine is None or engine.info.shape is not shape:
+        return "bf16"
+    return SHORT.get(engine.info.dtype, "fp32")
 
 
 def rates() -> Rates | None:

@@ -51,7 +51,7 @@ def batch_curve(shape: ModelShape, rates: Rates, context: int, levers: Levers) -
     general = tuple(
         general_s(
             batch=batch,
-            kv_bytes=built.kv_bytes(context, cache_size),
+            kv_bytes=built.kv_bytes(context, cache_size) + built.kv_bytes_per_token(cache_size),  # read, and written
             weights=streamed_parameters(built, tokens=batch) * weight_size,
             parameters=built.parameters.matmul,
             bandwidth=bandwidth,

@@ -32,7 +32,7 @@ def roofline(points: Sequence[Point], rates: Rates, levers: Levers, colours: Pal
     roof = [min(levers.devices * peak, x * bandwidth) if peak else x * bandwidth for x in xs]
     how = "measured" if rates.measured else "published"
     figure.add_scatter(
-        x=xs, y=roof, mode="lines", name=f"the most {rates.name} can do ({how})",
+        x=xs, y=roof, mode="lines", name=f"roof: {rates.name}, {how}",
         line={"color": colours.muted, "width": 3},
         hovertemplate="%{x:.3g} FLOP/byte: at most %{y:.3s}FLOP/s<extra></extra>",
     )  # fmt: skip
@@ -41,8 +41,8 @@ def roofline(points: Sequence[Point], rates: Rates, levers: Levers, colours: Pal
             _add_points(
                 figure, [p for p in points if p.phase == phase and p.measured is was_run], phase, colour, was_run
             )
-    figure.update_xaxes(type="log", title="arithmetic intensity, FLOP per byte moved")
-    figure.update_yaxes(type="log", title="FLOP per second")
+    figure.update_xaxes(type="log", dtick=1, title="arithmetic intensity, FLOP per byte moved")
+    figure.update_yaxes(type="log", dtick=1, title="FLOP per second")
     return figure
 
 
@@ -68,22 +68,31 @@ def lever_bars(found: Sequence[Bar], colours: Palette) -> go.Figure:
         rows=1, cols=2, shared_yaxes=True, horizontal_spacing=0.06,
         subplot_titles=("time per token of one request, ms", "tokens per second of all requests"),
     )  # fmt: skip
-    figure.update_layout(title="The floor under each lever", showlegend=False, height=90 + 44 * len(found))
-    names = [f"{bar.name}<br><sub>{bar.said}</sub>" if i else bar.name for i, bar in enumerate(found)]
+    figure.update_layout(title="The floor under each lever", showlegend=False, height=100 + 56 * len(found))
+    names = [f"<b>{bar.name}</b><br>{_small(bar.said)}" for bar in found]
     strong = {"nothing moved": colours.muted, "all switched on": colours.accent}
-    fills = [strong.get(bar.name, colours.generated if bar.on else colours.line) for bar in found]
+    fills = [strong.get(bar.name, colours.generated if bar.on else colours.card) for bar in found]
+    edges = [strong.get(bar.name, colours.generated) for bar in found]
     for column, values, form in (
         (1, [bar.floor.token_s * 1e3 for bar in found], ".3~g"),
         (2, [bar.floor.rate for bar in found], ",.3~s"),
     ):
         figure.add_bar(
-            x=values, y=names, orientation="h", marker={"color": fills}, text=values, texttemplate=f"%{{text:{form}}}",
-            textposition="auto", cliponaxis=False, hovertext=[_hover(bar) for bar in found],
-            hovertemplate="%{hovertext}<extra></extra>", row=1, col=column,
+            x=values, y=names, orientation="h", text=values, texttemplate=f"%{{text:{form}}}", textposition="outside",
+            marker={"color": fills, "line": {"color": edges, "width": 2}}, cliponaxis=False,
+            hovertext=[_hover(bar) for bar in found], hovertemplate="%{hovertext}<extra></extra>", row=1, col=column,
         )  # fmt: skip
     figure.update_yaxes(autorange="reversed", showgrid=False, ticks="")
-    figure.update_xaxes(rangemode="tozero")
+    for column, most in ((1, max(b.floor.token_s for b in found) * 1e3), (2, max(b.floor.rate for b in found))):
+        figure.update_xaxes(range=[0, 1.18 * most], row=1, col=column)
     return figure
+
+
+def _small(words: str) -> str:
+    """A line under a bar's name; a long one over two lines."""
+    parts = words.split(", ")
+    lines = [", ".join(parts[i : i + 3]) for i in range(0, len(parts), 3)]
+    return f'<span style="font-size:12px">{"<br>".join(lines)}</span>'
 
 
 def _hover(bar: Bar) -> str:
@@ -113,12 +122,14 @@ def batch_curves(curve: BatchCurve, colours: Palette) -> go.Figure:
                 hovertemplate=f"batch %{{x}}: %{{y:.3g}} ms<extra>{name}</extra>",
             )  # fmt: skip
     if curve.critical is not None and curve.batches[0] <= curve.critical <= curve.batches[-1]:
-        figure.add_vline(
-            curve.critical, line={"color": colours.muted, "dash": "dash"},
-            annotation_text=f"linear layers turn at batch {curve.critical:,.0f}",
+        low, high = min(curve.memory) * 1e3, max(curve.general) * 1e3
+        turn = f"linear layers turn at batch {curve.critical:,.0f}"
+        figure.add_scatter(
+            x=[curve.critical] * 2, y=[low, high], mode="lines", name=turn, hoverinfo="name",
+            line={"color": colours.muted, "dash": "dash", "width": 1},
         )  # fmt: skip
-    figure.update_xaxes(type="log", title="sequences in a step")
-    figure.update_yaxes(type="log", title="step time, ms")
+    figure.update_xaxes(type="log", dtick=1, title="sequences in a step")
+    figure.update_yaxes(type="log", dtick=1, title="step time, ms", exponentformat="none")
     return figure
 
 

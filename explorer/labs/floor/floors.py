@@ -92,6 +92,7 @@ class Floor:
 
     @property
     def held(self) -> float:
+        """Bytes of weights and caches together."""
         return self.weights + self.cache
 
 

@@ -62,11 +62,9 @@ def _examples() -> None:
     st.table(example.one_card_rows(), hide_index=True)
     shell.source("computed", "bytes of the weights a step reads over the card's bandwidth, nothing cached")
     shell.section(BOOK.name, "About 2.5 ms at batch 4 and 21 ms at batch 256, with every input.")
-    left, right = st.columns([1, 2])
-    with left:
+    st.table(example.book_results(), hide_index=True)
+    st.text(example.book_says())
+    with st.expander("Every input", icon=None):
         st.table(example.book_inputs(), hide_index=True)
-    with right:
-        st.table(example.book_results(), hide_index=True)
-        st.text(example.book_says())
     shell.source("published", f"inputs: {BOOK.source}")
     shell.source("computed", "caches over bandwidth, then the longer of reading the weights and multiplying with them")

@@ -13,6 +13,7 @@ from explorer.labs.floor.two_precisions import Pair
 
 
 def point_rows(points: Sequence[Point]) -> Rows:
+    """A roofline's points."""
     return [
         {
             "what": point.name,
@@ -28,6 +29,7 @@ def point_rows(points: Sequence[Point]) -> Rows:
 
 
 def bar_rows(found: Sequence[Bar]) -> Rows:
+    """The floor under each lever."""
     return [
         {
             "lever": bar.name,
@@ -45,6 +47,7 @@ def bar_rows(found: Sequence[Bar]) -> Rows:
 
 
 def curve_rows(curve: BatchCurve) -> Rows:
+    """A step's bounds by batch; memory alone where no peak is published."""
     rows = []
     for i, batch in enumerate(curve.batches):
         row: dict[str, object] = {"batch": batch, "memory, ms": float(f"{curve.memory[i] * 1e3:.4g}")}
@@ -57,6 +60,7 @@ def curve_rows(curve: BatchCurve) -> Rows:
 
 
 def pair_rows(pair: Pair) -> Rows:
+    """What each format drew and took, step by step."""
     first, second = pair.runs
     rows = []
     for i, (a, b) in enumerate(zip(first.token_ids, second.token_ids, strict=True)):
@@ -66,8 +70,8 @@ def pair_rows(pair: Pair) -> Rows:
                 f"{first.dtype} drew": pair.pieces[a],
                 f"{second.dtype} drew": pair.pieces[b],
                 "same": "yes" if a == b else "no",
-                f"{first.dtype}, ms": round(first.forward_ms[i - 1], 2) if i else "prefill",
-                f"{second.dtype}, ms": round(second.forward_ms[i - 1], 2) if i else "prefill",
+                f"{first.dtype}, ms": f"{first.forward_ms[i - 1]:.2f}" if i else "prefill",
+                f"{second.dtype}, ms": f"{second.forward_ms[i - 1]:.2f}" if i else "prefill",
             }
         )
     return rows
@@ -89,6 +93,8 @@ def pair_says(pair: Pair) -> tuple[str, ...]:
         f"{run.dtype} {t / run.floor_ms:.2f} times its floor" for run, t in zip(pair.runs, times, strict=True)
     )
     reads = ", ".join(f"{run.dtype} {number_text(run.bandwidth, 'B/s')}" for run in pair.runs)
+    if min(t / run.floor_ms for run, t in zip(pair.runs, times, strict=True)) < 1:
+        above += ". Less than 1 cannot be: the machine was busy when it was measured. Measure it again, above"
     total = len(first.token_ids)
     tokens = (
         f"All {total} tokens are the same."

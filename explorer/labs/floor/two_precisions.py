@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 
 from engine.config import EngineConfig, SamplingParams, StopRules
 from engine.costs.bytes import step_bytes
-from explorer.bridge import settle_memory
+from explorer.bridge import settle_memory, token_labels
 from explorer.labs.progress import Report, Stopped
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
     from engine.session import DecodeSession
-    from engine.tokens import TokenPiece
     from explorer.engine_pool import Start
 
 GREEDY = SamplingParams(temperature=0.0)
@@ -121,17 +120,12 @@ def _steps(engines: Sequence[LLMEngine], prompt: str, steps: int, told: Callable
             _run(each, session, rate.gemv_bytes_per_s.best)
             for each, session, rate in zip(engines, sessions, rates, strict=True)
         )
-        drawn = {*first.token_ids, *second.token_ids}
-        pieces = {token_id: visible(engines[0].tokenizer.piece(token_id)) for token_id in drawn}
+        drawn = sorted({*first.token_ids, *second.token_ids})
+        pieces = dict(zip(drawn, token_labels(engines[0], drawn), strict=True))
         return Pair((first, second), prompt, pieces)
     finally:
         for session in sessions:
             session.close()
-
-
-def visible(piece: TokenPiece) -> str:
-    """A token as its text, or as its bytes where they are no whole characters."""
-    return piece.text if piece.text is not None else piece.raw.hex(" ")
 
 
 def _run(engine: LLMEngine, session: DecodeSession, bandwidth: float) -> Run:
