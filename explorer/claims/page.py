@@ -56,6 +56,8 @@ def _asked_claim() -> Claim | None:
     found = next((claim for claim in CLAIMS if claim.id == asked), None)
     if found is None:
         st.text(f"There is no claim {asked[:60]!r}. All are shown.")
+        return None
+    st.query_params[CLAIM] = found.id  # a link from this very page tells the server, and not the address bar
     return found
 
 
