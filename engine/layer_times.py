@@ -19,7 +19,7 @@ from engine.measure import now_ms, synchronise
 from engine.model_runner import ModelRunner
 from engine.session_state import SessionState
 
-REPLAYS = 5
+REPLAYS = 8
 
 
 @dataclass(frozen=True, slots=True)

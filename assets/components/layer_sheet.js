@@ -23,7 +23,7 @@ function layerList({ before, layers, head, replays }) {
   const each = layers.map((ms, i) => layerRow(`layer ${i}`, 'layer', ms, most, total));
   const inLayers = layers.reduce((sum, ms) => sum + ms, 0);
   return [
-    make('p.verdict', {}, `${formatMs(inLayers)} in ${layers.length} layers, ${formatMs(head)} in the head.`),
+    make('p.layer-sum', {}, `${formatMs(inLayers)} in ${layers.length} layers, ${formatMs(head)} in the head.`),
     make('p.layer-words', {}, `Measured: best of ${replays} replays of this step, device synchronised after every layer. `
       + 'The clocks between the layers cost a little, so the sum is above the step’s own forward.'),
     make('ul.layer-list', {}, layerRow('embedding', 'before', before, most, total), ...each, layerRow('norm and head', 'head', head, most, total)),

@@ -36,5 +36,7 @@ def test_a_step_tells_its_layers_and_the_run_goes_on_unmoved(step_page: StepPage
     expect(rows).to_have_count(32)  # the embedding, thirty layers, norm and head
     expect(rows.last).to_contain_text("norm and head")
     step_page.page.keyboard.press("Escape")
-    step_page.step(3)
+    expect(step_page.page.locator("dialog.sheet-layers")).to_have_count(0)
+    for wanted in (4, 5, 6):
+        step_page.act("step").wait_for_steps(wanted)
     assert step_page.text == "The cat sat on a cliff, and the"

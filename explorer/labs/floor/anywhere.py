@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import streamlit as st
 
 from explorer.labs import charts, controls, shell
@@ -33,7 +35,11 @@ def anywhere() -> None:
     floor = floor_of(picked.shape, rates, context, moved)
     _sums(picked.shape.parameters.total, floor, rates, moved)
     found = bars(picked.shape, rates, context, base, amounts, on)
-    charts.show(figures.lever_bars(found, charts.palette()), key="levers", table=bar_rows(found))
+    sides: tuple[Literal["time", "rate"], ...] = ("time", "rate")
+    for side, what in zip(st.columns(2), sides, strict=True):
+        with side:
+            figure = figures.lever_bars(found, what, charts.palette())
+            charts.show(figure, key=f"levers_{what}", table=bar_rows(found))
     shell.source("computed", "bytes a pass moves over bandwidth, or its operations over the peak, whichever is longer")
     shell.source("published", f"{picked.name}: {picked.source}. {rates.name}: {rates.said}")
     left, right = st.columns(2)
@@ -50,7 +56,7 @@ def anywhere() -> None:
 
 def _sums(parameters: int, floor: Floor, rates: Rates, levers: Levers) -> None:
     with st.container(horizontal=True):
-        number_card("parameters", _count(parameters), f"{number_text(floor.streamed, 'B')} read in a pass")
+        number_card(*_count(parameters), f"{number_text(floor.streamed, 'B')} read in a pass")
         number_card("to hold", number_text(floor.held, "B"), f"{number_text(floor.cache, 'B')} of it caches")
         number_card("floor, per token", number_text(floor.token_s, "s"), f"waits for {floor.bound}")
         number_card("tokens per second", number_text(floor.rate), f"{number_text(1 / floor.token_s)} for each request")
@@ -80,6 +86,7 @@ def _turns(curve: BatchCurve, context: int) -> str:
     )
 
 
-def _count(parameters: int) -> str:
-    """Parameters as they are spoken of: "70.6 billion"."""
-    return f"{parameters / 1e9:.3g} billion" if parameters >= 1e9 else f"{parameters / 1e6:.3g} million"
+def _count(parameters: int) -> tuple[str, str]:
+    """A unit for so many parameters, and their number in it: ("billion parameters", "70.6")."""
+    unit, size = ("billion", 1e9) if parameters >= 1e9 else ("million", 1e6)
+    return f"{unit} parameters", f"{parameters / size:.3g}"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from explorer.labs.charts import number_text
 from explorer.labs.floor.curves import BatchCurve
@@ -42,7 +42,7 @@ def roofline(points: Sequence[Point], rates: Rates, levers: Levers, colours: Pal
                 figure, [p for p in points if p.phase == phase and p.measured is was_run], phase, colour, was_run
             )
     figure.update_xaxes(type="log", dtick=1, title="arithmetic intensity, FLOP per byte moved")
-    figure.update_yaxes(type="log", dtick=1, title="FLOP per second")
+    figure.update_yaxes(type="log", dtick=1, title="FLOP per second", exponentformat="power")
     return figure
 
 
@@ -62,29 +62,23 @@ def _add_points(figure: go.Figure, points: Sequence[Point], phase: str, colour: 
     )  # fmt: skip
 
 
-def lever_bars(found: Sequence[Bar], colours: Palette) -> go.Figure:
-    """Time per token of one request, and tokens per second of all, for each lever alone and for those switched on."""
-    figure = make_subplots(
-        rows=1, cols=2, shared_yaxes=True, horizontal_spacing=0.06,
-        subplot_titles=("time per token of one request, ms", "tokens per second of all requests"),
-    )  # fmt: skip
-    figure.update_layout(title="The floor under each lever", showlegend=False, height=100 + 56 * len(found))
-    names = [f"<b>{bar.name}</b><br>{_small(bar.said)}" for bar in found]
+def lever_bars(found: Sequence[Bar], what: Literal["time", "rate"], colours: Palette) -> go.Figure:
+    """For each lever alone and for those switched on: time per token of one request, or tokens per second of all."""
+    title = "Time per token of one request" if what == "time" else "Tokens per second of all requests"
+    values = [bar.floor.token_s * 1e3 if what == "time" else bar.floor.rate for bar in found]
     strong = {"nothing moved": colours.muted, "all switched on": colours.accent}
     fills = [strong.get(bar.name, colours.generated if bar.on else colours.card) for bar in found]
     edges = [strong.get(bar.name, colours.generated) for bar in found]
-    for column, values, form in (
-        (1, [bar.floor.token_s * 1e3 for bar in found], ".3~g"),
-        (2, [bar.floor.rate for bar in found], ",.3~s"),
-    ):
-        figure.add_bar(
-            x=values, y=names, orientation="h", text=values, texttemplate=f"%{{text:{form}}}", textposition="outside",
-            marker={"color": fills, "line": {"color": edges, "width": 2}}, cliponaxis=False,
-            hovertext=[_hover(bar) for bar in found], hovertemplate="%{hovertext}<extra></extra>", row=1, col=column,
-        )  # fmt: skip
+    figure = go.Figure(layout={"title": title, "showlegend": False, "height": 110 + 52 * len(found)})
+    figure.add_bar(
+        x=values, y=[f"<b>{bar.name}</b><br>{_small(bar.said)}" for bar in found], orientation="h", text=values,
+        texttemplate="%{text:.3~g}" if what == "time" else "%{text:.3~s}", textposition="outside", cliponaxis=False,
+        marker={"color": fills, "line": {"color": edges, "width": 2}}, hovertext=[_hover(bar) for bar in found],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )  # fmt: skip
     figure.update_yaxes(autorange="reversed", showgrid=False, ticks="")
-    for column, most in ((1, max(b.floor.token_s for b in found) * 1e3), (2, max(b.floor.rate for b in found))):
-        figure.update_xaxes(range=[0, 1.18 * most], row=1, col=column)
+    unit = "ms per token" if what == "time" else "tokens per second"
+    figure.update_xaxes(range=[0, 1.2 * max(values)], title=unit)
     return figure
 
 
