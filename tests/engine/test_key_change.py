@@ -9,8 +9,10 @@ import pytest
 import torch
 from transformers import DynamicCache
 
+from engine import key_change
 from engine.errors import LoupeError, NotPrefilled, UnknownStep
 from engine.key_change import change_first_token
+from engine.kv_store import KVStore
 from engine.llm_engine import LLMEngine
 from engine.session import DecodeSession
 from tests.engine.architectures import tiny_engine, tiny_model
@@ -75,6 +77,19 @@ def test_in_layer_0_only_the_changed_position_moves_and_above_it_all_do(session)
     assert not found.same_bits[:, 0, 0].any()
     assert not found.same_bits[:, 1:, later].any()
     assert (found.moved[:, 1:, later] > 100 * found.rounding[:, 1:, later]).all(), "far above rounding"
+
+
+def test_one_number_that_differs_is_a_key_that_moved():
+    before, after = KVStore(1), KVStore(1)
+    keys = torch.ones(2, 3, 4)  # 2 heads, 3 positions, 4 wide
+    moved = keys.clone()
+    moved[1, 2, 3] += 2.0
+    for store, own in ((before, keys), (after, moved)):
+        store.append(0, own, keys)
+        store.advance(3)
+    change, same = key_change._compared(before, after, 3)
+    assert same.tolist() == [[[True, True, False]], [[True, True, True]]]
+    assert change[0, 0].tolist() == pytest.approx([0, 0, 2 / 8**0.5])  # 8 numbers of 1: a length of the root of 8
 
 
 def test_the_session_and_the_shared_prompts_stay_as_they_were(session):
