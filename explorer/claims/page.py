@@ -106,7 +106,7 @@ def _claim(claim: Claim) -> None:
 def _numbers(claim: Claim) -> None:
     numbers = claim.numbers
     if numbers:
-        with st.container(horizontal=True, key=f"numbers_{claim.id}", gap="large"):
+        with st.container(horizontal=True, key=f"numbers_{claim.id}", gap="medium"):
             for number in numbers:
                 st.markdown(f":small[:gray[{escaped(number.what)}]]  \n**{escaped(words.number_words(number))}**",
                             width="content")  # fmt: skip

@@ -25,12 +25,12 @@ HELD: tuple[Series, ...] = (
 
 def traffic_figure(rows: Sequence[Traffic], setting: Setting, here: Traffic | None) -> go.Figure:
     """Bytes moved per head against N, both axes logarithmic; `here` is the session's own length."""
-    return _curves("Bytes attention moves for a prompt of N tokens, one head", MOVED, rows, setting, here)
+    return _curves("Bytes moved for N tokens, one head", MOVED, rows, setting, here)
 
 
 def matrix_figure(rows: Sequence[Traffic], setting: Setting, here: Traffic | None) -> go.Figure:
     """Bytes of the scores that must exist at once, against N."""
-    return _curves("Bytes of scores that exist at once, one head", HELD, rows, setting, here)
+    return _curves("Scores held at once, one head", HELD, rows, setting, here)
 
 
 def _curves(
