@@ -13,12 +13,14 @@ from torch import Tensor
 from engine.attention import row_weights
 from engine.capture import Capture
 from engine.config import SamplingParams
-from engine.errors import UnknownStep
+from engine.errors import UnknownStep, UnsupportedModel
+from engine.forward_pass import LayerQuery
 from engine.model_runner import ModelRunner
 from engine.records import Candidates, Stage, StageProbability
 from engine.sampling import probabilities_of, summarise
 from engine.session_state import SessionState
 from engine.stepping import Stepper
+from engine.tiles import HeadInputs
 
 
 def logits_at(runner: ModelRunner, state: SessionState, step: int) -> Tensor:
@@ -54,13 +56,64 @@ def _captured_rows(runner: ModelRunner, state: SessionState, capture: Capture, k
 def prompt_attention(runner: ModelRunner, state: SessionState, layer: int, head: int) -> NDArray[np.float32]:
     """Weights (T, T) of one head over the prompt: row = query, column = key. Found by replaying up to `layer`."""
     state.require_step(0)
-    if not 0 <= layer < runner.num_layers:
-        raise UnknownStep(f"There is no layer {layer}: this model has layers 0 to {runner.num_layers - 1}.")
+    _require_layer(runner, layer)
     replayed = runner.replay(state.store, state.prompt_ids, 0, weights_of=frozenset({layer}))
     weights = replayed.weights[layer]  # (H, T, T)
-    if not 0 <= head < weights.shape[0]:
-        raise UnknownStep(f"There is no head {head}: this model has heads 0 to {weights.shape[0] - 1}.")
+    _require_head(head, weights.shape[0])
     return weights[head].contiguous().numpy()
+
+
+def head_inputs(runner: ModelRunner, state: SessionState, step: int, layer: int, head: int) -> HeadInputs:
+    """The last query of `step` in one head, with every key and value it read. The step's own numbers, copied.
+
+    Raises UnsupportedModel where the cache holds something else than keys and values.
+    """
+    record = state.require_step(step)
+    _require_layer(runner, layer)
+    if not runner.keys_are_cached:
+        raise UnsupportedModel(
+            "This model caches one compressed vector per token and expands it into keys and values inside each "
+            "forward, so the cache holds none to walk over. Choose a model that caches keys and values."
+        )
+    asked = _query_of(runner, state, step, layer)
+    _require_head(head, asked.query.shape[0])
+    keys, values = state.store.view(layer, record.kv_len)
+    return inputs_of(asked, keys, values, head)
+
+
+def inputs_of(asked: LayerQuery, keys: Tensor, values: Tensor, head: int) -> HeadInputs:
+    """One query head's part of a layer: keys (G, K, D), values (G, K, Dv), copied as float32."""
+    group = head // (asked.query.shape[0] // keys.shape[0])
+    visible = torch.ones(keys.shape[1], dtype=torch.bool) if asked.mask is None else asked.mask.cpu()
+    return HeadInputs(
+        query=asked.query[head].float().cpu().numpy().copy(),
+        keys=keys[group].float().cpu().numpy().copy(),
+        values=values[group].float().cpu().numpy().copy(),
+        scaling=asked.scaling,
+        softcap=asked.softcap,
+        sink=None if asked.sink is None else float(asked.sink[head]),
+        visible=visible.numpy().copy(),
+    )
+
+
+def _query_of(runner: ModelRunner, state: SessionState, step: int, layer: int) -> LayerQuery:
+    """What one layer asked at `step`: as it was kept, or replayed."""
+    capture = state.ring.get(step)
+    if capture is not None and layer in capture.queries:
+        return capture.queries[layer]
+    position = state.length_at(step) - 1
+    replayed = runner.replay(state.store, [state.token_ids[position]], position, queries_to=layer)
+    return replayed.queries[layer]
+
+
+def _require_layer(runner: ModelRunner, layer: int) -> None:
+    if not 0 <= layer < runner.num_layers:
+        raise UnknownStep(f"There is no layer {layer}: this model has layers 0 to {runner.num_layers - 1}.")
+
+
+def _require_head(head: int, num_heads: int) -> None:
+    if not 0 <= head < num_heads:
+        raise UnknownStep(f"There is no head {head}: this model has heads 0 to {num_heads - 1}.")
 
 
 def what_if(

@@ -55,10 +55,11 @@ class ForwardResult:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """logits (R, V) float32 on CPU; weights: layer -> (H, M, K) float32 on CPU."""
+    """logits (R, V) float32 on CPU; weights: layer -> (H, M, K) float32 on CPU; queries: layer -> the last row's."""
 
     logits: Tensor
     weights: dict[int, Tensor]
+    queries: dict[int, LayerQuery]
 
 
 class ModelRunner:
@@ -122,21 +123,26 @@ class ModelRunner:
         start: int,
         *,
         weights_of: frozenset[int] = frozenset(),
+        queries_to: int | None = None,
         logit_rows: LogitRows = "none",
     ) -> Replay:
-        """Feed `token_ids` at positions from `start` against what `store` already holds; write nothing."""
+        """Feed `token_ids` at positions from `start` against what `store` already holds; write nothing.
+
+        queries_to  keep the last row's query of every layer up to this one
+        """
         assert start + len(token_ids) <= store.length, "a replay feeds tokens that the cache holds"
-        stop_after = max(weights_of) if logit_rows == "none" and weights_of else None
+        wanted = weights_of if queries_to is None else weights_of | {queries_to}
+        stop_after = max(wanted) if logit_rows == "none" and wanted else None
         forward_pass = ForwardPass(
-            [store], [start], len(token_ids), keep_queries=False, weights_of=weights_of, read_only=True,
-            stop_after=stop_after, direct=self.keys_are_cached,
+            [store], [start], len(token_ids), keep_queries=queries_to is not None, weights_of=weights_of,
+            read_only=True, stop_after=stop_after, direct=self.keys_are_cached,
         )  # fmt: skip
         try:
             logits = self._call(forward_pass, [tuple(token_ids)], logit_rows)
         except LayersDone:
             logits = torch.empty(1, 0, 0)
         weights = {layer: w[0].cpu() for layer, w in forward_pass.weights.items()}
-        return Replay(logits[0].float().cpu(), weights)
+        return Replay(logits[0].float().cpu(), weights, forward_pass.queries[0])
 
     def _timed(
         self, forward_pass: ForwardPass, token_ids: Sequence[Sequence[int]], logit_rows: LogitRows

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
+from engine.claim_records import Finding
 from engine.config import EngineConfig, SamplingParams
 from engine.costs.shape import ModelShape
 from engine.errors import LoupeError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
     from engine.phases import Phases
     from engine.session import DecodeSession
+    from engine.tiles import HeadInputs
     from engine.uncached import Race
 
 Progress = Callable[[str, float], None]
@@ -70,6 +72,20 @@ def check_numbers(session: DecodeSession) -> Future[tuple[Check, ...]]:
     from engine.self_check import check_numbers as start
 
     return start(session)
+
+
+def read_head(session: DecodeSession, step: int, layer: int, head: int) -> Future[HeadInputs]:
+    """Start reading what one head worked with at a step."""
+    from engine.head_reader import read_head as start
+
+    return start(session, step, layer, head)
+
+
+def check_claim(engine: LLMEngine, name: str, report: Callable[[int, int], None]) -> Future[Finding]:
+    """Start running a claim on the loaded model."""
+    from engine.claim_checks import check as start
+
+    return start(engine, name, report)
 
 
 def layer_times(session: DecodeSession, step: int) -> Future[LayerTimes]:

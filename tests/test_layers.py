@@ -17,6 +17,8 @@ LEVELS = {
     **dict.fromkeys(("model_runner", "session_state", "session_table", "stepping", "prefilling", "looking"), 3),
     **dict.fromkeys(("requests", "serving", "session_requests"), 3),
     **dict.fromkeys(("uncached", "phases", "chunk_sizes", "layer_times"), 3),
+    **dict.fromkeys(("tiles", "claim_records"), 1),
+    **dict.fromkeys(("head_reader", "claim_checks"), 4),
     **dict.fromkeys(("shapes.hub", "shapes.loaded"), 2),
 }  # every other file of engine/ is a part, level 2; a file in a package has its package's level unless named
 

@@ -5,6 +5,8 @@
  * therefore resolved by the browser on a probe element and read back as a pixel.
  */
 
+import { make } from './dom.js';
+
 const PALETTE_ROLES = ['bg', 'card', 'line', 'text', 'mute', 'faint', 'accent', 'prompt', 'gen', 'forced', 'template',
   'k', 'v', 'bad', 'grid'];
 const palettes = new WeakMap();
@@ -73,4 +75,15 @@ export function colourRamp(low, high) {
 /** The entry of a ramp for a value from 0 to 1; anything outside is clamped. */
 export function rampAt(ramp, value) {
   return ramp[value <= 0 ? 0 : value >= 1 ? 255 : (value * 255 + 0.5) | 0];
+}
+
+/** Streamlit's theme, by the lightness of its background. */
+export function themeOf(element) {
+  const probe = make('span', { style: 'color: var(--st-background-color, #0d1015); display: none' });
+  element.append(probe);
+  const [red, green, blue] = getComputedStyle(probe)
+    .color.match(/[\d.]+/g)
+    .map(Number);
+  probe.remove();
+  return 0.299 * red + 0.587 * green + 0.114 * blue > 127 ? 'light' : 'dark';
 }

@@ -7,6 +7,7 @@
  */
 
 import { make } from './dom.js';
+import { themeOf } from './palette.js';
 import { theStore } from './store.js';
 import { fitToView } from './fit.js';
 import { TopBar } from './top_bar.js';
@@ -33,17 +34,6 @@ const PANELS = [
   ['timing', 'Time per step', timingPanel],
   ['memory', 'Memory', memoryPanel],
 ];
-
-/** Streamlit's theme, by the lightness of its background. */
-function themeOf(element) {
-  const probe = make('span', { style: 'color: var(--st-background-color, #0d1015); display: none' });
-  element.append(probe);
-  const [red, green, blue] = getComputedStyle(probe)
-    .color.match(/[\d.]+/g)
-    .map(Number);
-  probe.remove();
-  return 0.299 * red + 0.587 * green + 0.114 * blue > 127 ? 'light' : 'dark';
-}
 
 class StepPage {
   constructor(parent, store, setStateValue) {

@@ -6,7 +6,6 @@ import random
 
 import pytest
 
-from engine.costs.online_softmax import in_tiles, merge, tile
 from engine.costs.speculation import acceptance, pays, residual, speed_up, tokens_per_pass, tokens_per_pass_by_share
 
 
@@ -56,25 +55,3 @@ def test_what_comes_out_is_distributed_as_the_target_whatever_the_draft():
         rejected = 1 - acceptance(target, draft)
         out = [min(p, q) + rejected * r for p, q, r in zip(target, draft, residual(target, draft), strict=True)]
         assert out == pytest.approx(target)
-
-
-@pytest.mark.parametrize(
-    ("scores", "values", "result"),
-    [([0.0, 0.6931471805599453], [0.0, 3.0], 2.0), ([0.0, 0.0], [1.0, 3.0], 2.0), ([1000.0, 0.0], [5.0, 7.0], 5.0)],
-)
-def test_keys_in_tiles_of_one_give_the_weighted_mean(scores, values, result):
-    assert in_tiles(scores, [[v] for v in values], 1).result == pytest.approx((result,))
-
-
-def test_tiles_of_any_size_in_any_order_give_the_same():
-    chance = random.Random(1)
-    scores = [chance.gauss(0, 5) for _ in range(17)]
-    values = [[chance.gauss(0, 1) for _ in range(3)] for _ in range(17)]
-    whole = tile(scores, values).result
-    for size in (1, 2, 5, 16, 17, 40):
-        assert in_tiles(scores, values, size).result == pytest.approx(whole)
-    parts = [tile(scores[i : i + 4], values[i : i + 4]) for i in (12, 0, 8, 4)] + [tile(scores[16:], values[16:])]
-    back = parts[0]
-    for part in parts[1:]:
-        back = merge(part, back)
-    assert back.result == pytest.approx(whole)

@@ -1,0 +1,20 @@
+"""What one attention head worked with at one step of a session: its query, keys and values, as plain arrays."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+
+from engine import looking
+from engine.requests import at_once
+from engine.session import DecodeSession
+from engine.session_state import SessionState
+from engine.tiles import HeadInputs
+
+
+def read_head(session: DecodeSession, step: int, layer: int, head: int) -> Future[HeadInputs]:
+    """The numbers of `head` in `layer` at `step`, read on the engine thread. Moves nothing."""
+
+    def read(state: SessionState) -> HeadInputs:
+        return looking.head_inputs(session.engine.stepper.runner, state, step, layer, head)
+
+    return session.run(lambda state: at_once(lambda: read(state))())

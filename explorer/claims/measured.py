@@ -1,0 +1,70 @@
+"""Claims that can be run on the loaded model: what each run does, in words, and whether it may run here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from engine.claim_records import Finding
+from engine.errors import LoupeError
+from explorer import bridge
+from explorer.hosting import Hosting
+
+if TYPE_CHECKING:
+    from engine.llm_engine import LLMEngine
+
+Report = Callable[[int, int, str], None]
+
+
+class NotInAClass(LoupeError):
+    """A run that would disturb everybody else's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run: what it does, whether it takes the machine to itself for a while, and what its progress counts."""
+
+    does: str
+    is_heavy: bool = False
+    counts: str = "tokens"
+
+
+RUNS: MappingProxyType[str, Run] = MappingProxyType(
+    {
+        "logit_rows": Run("Feeds a sentence and counts the rows of scores that come out."),
+        "stateless": Run("Reads a sentence, then another, then the first again, and compares all scores bit for bit."),
+        "greedy": Run("Decodes 16 tokens greedily, twice, and compares tokens and scores."),
+        "tiles": Run("Walks every head of the model over its keys, two at a time, beside float64.", counts="layers"),
+        "positions": Run("Decodes 16 tokens and counts every position that is fed."),
+        "prefix": Run(
+            "Changes the first token of a sentence and compares the last one’s keys and values, layer by layer."
+        ),
+        "appended": Run("Computes a sentence’s keys and values alone and with more text behind, and compares them."),
+        "cached_uncached": Run(
+            "Decodes 16 tokens with a cache and without, and compares tokens, scores and positions."
+        ),
+        "count_100": Run(
+            "Decodes 100 tokens from one, with a cache and without, counting all positions.",
+            is_heavy=True,
+            counts="positions",
+        ),
+        "shared_step": Run(
+            "Steps two texts in one forward and one by one, and compares scores and times.",
+            is_heavy=True,
+            counts="rounds",
+        ),
+        "streaming": Run("Measures this machine’s memory, then the time of 32 steps, and compares.", is_heavy=True),
+    }
+)
+
+
+def begin(engine: LLMEngine, name: str, hosting: Hosting, report: Report) -> Future[Finding]:
+    """Start a run on the loaded model. Raises NotInAClass where it would hold up a class."""
+    if RUNS[name].is_heavy and hosting.is_hosted:
+        raise NotInAClass(
+            "This run would take the machine from everybody in the class. Start Loupe on a machine of your own for it."
+        )
+    return bridge.check_claim(engine, name, lambda done, total: report(done, total, RUNS[name].counts))

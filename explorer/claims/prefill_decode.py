@@ -1,0 +1,159 @@
+"""Claims about the two phases: one sweep over the prompt, then a step per token."""
+
+from __future__ import annotations
+
+from engine.costs.attention_traffic import linear_intensity
+from engine.costs.bytes import streamed_parameters
+from engine.costs.flops import decode_flops, flops_per_pair
+from engine.costs.step_time import critical_batch, ridge
+from explorer.claims.claim import Claim, Number, See, Topic, device, fixed, shape
+from explorer.claims.sources import ARITHMETIC, RASCHKA, SCALING_BOOK
+
+PAIR = See("prefill-decode", {"model": "Llama 3.1 8B", "on": "H100 SXM", "cl": "1000", "cs": "50"})
+
+
+def _critical(devices: tuple[str, ...]) -> tuple[Number, ...]:
+    return tuple(
+        Number(name, critical_batch(device(name).peak["bf16"], device(name).bandwidth), "tokens") for name in devices
+    )
+
+
+def _streamed(dense: str, mixture: str) -> tuple[Number, ...]:
+    return (
+        Number(f"{dense}, streamed", shape(dense).parameters.matmul, "parameters"),
+        Number(f"{dense}, held", shape(dense).parameters.total, "parameters"),
+        Number(f"{mixture}, met by one token", shape(mixture).parameters.active, "parameters"),
+        Number(f"{mixture}, streamed", streamed_parameters(shape(mixture)), "parameters"),
+        Number(f"{mixture}, held", shape(mixture).parameters.total, "parameters"),
+    )
+
+
+def _intensity(width: int, gpu: str) -> tuple[Number, ...]:
+    return (
+        Number("a linear layer, one token", linear_intensity(1, width, width), "FLOP/B"),
+        Number(f"{gpu} wants", ridge(device(gpu).peak["bf16"], device(gpu).bandwidth), "FLOP/B"),
+    )
+
+
+def _long_against_short(gpu: str, short: int, long: int) -> tuple[Number, ...]:
+    """In decode steps: a prefill is one step, or as many as its arithmetic takes where that is more."""
+    rate = device(gpu)
+    critical = critical_batch(rate.peak["bf16"], rate.bandwidth)
+    answer_heavy = max(1.0, short / critical) + long - 1
+    prompt_heavy = max(1.0, long / critical) + short - 1
+    return Number("long answer over long prompt", answer_heavy / prompt_heavy, "×"), Number(
+        "tokens in all, both ways", short + long
+    )
+
+
+def _prompt_in_steps(gpu: str, prompt: int) -> tuple[Number, ...]:
+    rate = device(gpu)
+    steps = prompt / critical_batch(rate.peak["bf16"], rate.bandwidth)
+    return (Number("the prompt costs", steps, "decode steps"),)
+
+
+def _pairs(models: tuple[str, ...]) -> tuple[Number, ...]:
+    found = []
+    for name in models:
+        one = shape(name)
+        found.append(Number(f"{name}, keys with values", one.num_layers * one.num_kv_heads))
+        found.append(Number(f"{name}, queries", one.num_layers * one.num_heads))
+    return tuple(found)
+
+
+def _growth(model: str, short: int, long: int, dtype_bytes: int) -> tuple[Number, ...]:
+    one = shape(model)
+    weights, per_token = dtype_bytes * one.parameters.matmul, one.kv_bytes_per_token(dtype_bytes)
+    flops = decode_flops(one, long) / decode_flops(one, short)
+    moved = (weights + per_token * long) / (weights + per_token * short)
+    even = 2 * one.parameters.matmul / (flops_per_pair(one) * one.num_layers)
+    return (
+        Number(f"arithmetic, {long:,} keys over {short}", flops, "×"),
+        Number(f"bytes, {long:,} keys over {short}", moved, "×"),
+        Number("attention’s arithmetic equals the linear part’s at", even, "tokens"),
+        Number("the cache’s bytes equal the weights’ at", weights / per_token, "tokens"),
+    )
+
+
+CLAIMS = (
+    Claim(
+        id="prefill-is-compute-bound", verdict="conditional", source=SCALING_BOOK, see=PAIR,
+        said="Working through the prompt is limited by arithmetic.",
+        because="Only where the prompt is longer than the critical batch. A prompt of fifty tokens waits for memory, "
+        "like a step.",
+        formula="P > F·b / (2·BW)", inputs=fixed(devices=("TPU v5e", "H100 SXM")), compute=_critical,
+    ),
+    Claim(
+        id="a-step-streams-every-weight", verdict="conditional", source=SCALING_BOOK, measure="streaming",
+        said="To make one token, all weights go through the processor once.",
+        because="All that multiply. An input embedding of its own is looked up, one row of it; a mixture reads the "
+        "experts its token is sent to.",
+        formula="N without an untied input embedding; of experts, the active ones",
+        see=See("floor", {"model": "Llama 3.1 8B", "on": "H100 SXM"}),
+        inputs=fixed(dense="Llama 3.1 8B", mixture="DeepSeek-V3"), compute=_streamed,
+    ),
+    Claim(
+        id="decode-is-memory-bound", verdict="conditional", source=SCALING_BOOK, measure="streaming",
+        said="Decoding is limited by how fast memory can be read.",
+        because="With few requests in a step. The linear layers turn at the critical batch; attention mostly does not.",
+        formula="2·B·D·F / bytes, against peak / bandwidth", inputs=fixed(width=4096, gpu="H100 SXM"),
+        compute=_intensity, see=See("floor", {"model": "Llama 3.1 8B", "on": "H100 SXM"}),
+    ),
+    Claim(
+        id="nearly-all-tokens-are-decoded", verdict="exact", source=SCALING_BOOK, see=See("step"),
+        said="Nearly every token of an answer comes out of a decode step.",
+        because="All but the first, which the prefill’s last row already gives.",
+        formula="(N − 1) / N", inputs=fixed(new_tokens=1000),
+        compute=lambda new_tokens: (Number("share", (new_tokens - 1) / new_tokens),),
+    ),
+    Claim(
+        id="a-step-computes-one-position", verdict="exact", source=RASCHKA, measure="positions",
+        said="With a cache, a step works out query, key and value of the newest token, and nothing else’s.",
+        because="Older keys and values are read, never made again.",
+        formula="positions per step", compute=lambda: (Number("per step", 1, "position"),),
+        see=See("without-cache", {"count": "positions"}),
+    ),
+    Claim(
+        id="one-key-one-value-per-step", verdict="conditional", source=ARITHMETIC, see=See("library"),
+        said="A step adds one key with its value, and asks one query.",
+        because="One per layer and key head, and a query per layer and query head: hundreds of each.",
+        formula="layers × key heads; layers × query heads",
+        inputs=fixed(models=("Llama 3.1 8B", "SmolLM2-135M", "GPT-2", "GPT-3 175B")), compute=_pairs,
+    ),
+    Claim(
+        id="twenty-times-longer", verdict="conditional", source=ARITHMETIC, see=PAIR,
+        said="Fifty tokens in and a thousand out take twenty times as long as a thousand in and fifty out.",
+        because="On a large accelerator, almost. Where arithmetic is scarce the ratio shrinks to single digits: the "
+        "lab measures this machine’s.",
+        formula="(max(1, short / B) + long − 1) / (max(1, long / B) + short − 1), B the critical batch",
+        inputs=fixed(gpu="H100 SXM", short=50, long=1000), compute=_long_against_short,
+    ),
+    Claim(
+        id="the-prompt-is-cheap", verdict="conditional", source=ARITHMETIC, see=PAIR,
+        said="Reading a prompt costs next to nothing beside writing the answer.",
+        because="At full rate on an accelerator, a thousand prompt tokens cost a few steps. On a laptop’s processor "
+        "they cost more than a hundred.",
+        formula="P / (F·b / (2·BW))", inputs=fixed(gpu="H100 SXM", prompt=1000), compute=_prompt_in_steps,
+    ),
+    Claim(
+        id="arithmetic-stays-flat", verdict="conditional", source=ARITHMETIC,
+        see=See("floor", {"model": "Llama 3.1 8B", "on": "H100 SXM"}),
+        said="As the context grows, a step computes the same and only reads more.",
+        because="Both grow, from a constant, in a straight line. With shared key heads the arithmetic even grows "
+        "faster than the bytes.",
+        formula="2·N + 4·L·H·h·S, and b·N + kv·S",
+        inputs=fixed(model="Llama 3.1 8B", short=1, long=32_000, dtype_bytes=2), compute=_growth,
+    ),
+    Claim(
+        id="cached-once-free-afterwards", verdict="conditional", source=ARITHMETIC,
+        see=See("library", {"model": "Llama 3.1 70B", "ctx": "32,768"}),
+        said="What is in the cache was paid for once, and costs nothing afterwards.",
+        because="It is never computed again, but each step reads all of it again.",
+        formula="S·kv", inputs=fixed(model="Llama 3.1 70B", tokens=32_000, kv_bytes=2),
+        compute=lambda model, tokens, kv_bytes: (
+            Number("read again by every step", shape(model).kv_bytes(tokens, kv_bytes), "B"),
+        ),
+    ),
+)  # fmt: skip
+
+TOPIC = Topic("phases", "Prefill and decode", CLAIMS)

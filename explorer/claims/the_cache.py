@@ -1,0 +1,85 @@
+"""Claims about what the cache holds, and why that may be kept."""
+
+from __future__ import annotations
+
+from explorer.claims.claim import Claim, Number, See, Topic, fixed, shape
+from explorer.claims.sources import INVARIANCE, PAGED, RASCHKA, SCALING_BOOK
+
+
+def _per_head(model: str, dtype_bytes: int) -> tuple[Number, ...]:
+    one = shape(model)
+    by_query_heads = 2 * one.num_layers * one.num_heads * one.head_dim * dtype_bytes
+    return (
+        Number("per token, by key heads", one.kv_bytes_per_token(dtype_bytes), "B"),
+        Number("per token, had every query head its own", by_query_heads, "B"),
+    )
+
+
+def _queries(model: str, dtype_bytes: int) -> tuple[Number, ...]:
+    one = shape(model)
+    return (
+        Number(
+            "keeping queries would add, per token", one.num_layers * one.num_heads * one.head_dim * dtype_bytes, "B"
+        ),
+        Number("the cache of keys and values, per token", one.kv_bytes_per_token(dtype_bytes), "B"),
+    )
+
+
+CLAIMS = (
+    Claim(
+        id="kv-depend-on-the-token-alone", verdict="wrong", source=PAGED, measure="prefix",
+        see=See("library", {"first": "Once"}),
+        said="A token’s key and value come from its embedding and the weights, and from nothing else.",
+        because="In the first layer only. Deeper, a token’s state has read everything in front of it, so another first "
+        "word gives other keys. Otherwise a cache could be reused behind any beginning.",
+        formula="k = W·h, and h of layer l depends on all tokens up to this one", inputs=fixed(model="Llama 3.1 8B"),
+        compute=lambda model: (
+            Number("layers where it holds", 1),
+            Number("layers where it does not", shape(model).num_layers - 1),
+        ),
+    ),
+    Claim(
+        id="later-tokens-change-nothing", verdict="exact", source=SCALING_BOOK, measure="appended", see=See("library"),
+        said="Whatever comes later leaves the keys and values of earlier tokens alone.",
+        because="A token sees only what is in front of it. Position schemes that depend on the length break this.",
+        formula="d k(i) / d x(j) = 0 for j > i", compute=lambda: (Number("change", 0.0),),
+    ),
+    Claim(
+        id="kv-fixed-for-good", verdict="conditional", source=INVARIANCE, measure="cached_uncached",
+        said="A key, once computed, stays what it is.",
+        because="As long as the beginning stays, nothing is evicted or stored in fewer bits, and one does not ask for "
+        "the last bits: computed again in another batch, they may differ.",
+        formula="equal in exact arithmetic",
+    ),
+    Claim(
+        id="kv-per-layer-and-head", verdict="conditional", source=SCALING_BOOK,
+        see=See("library", {"model": "Llama 3.1 8B"}),
+        said="For each token the cache has a key and a value per layer and head.",
+        because="Per key head, of which there are often fewer than query heads. Latent attention keeps one small "
+        "vector instead; a sliding layer, the last few thousand tokens.",
+        formula="2·L·G·h·b", inputs=fixed(model="Llama 3.1 8B", dtype_bytes=2), compute=_per_head,
+    ),
+    Claim(
+        id="queries-are-not-cached", verdict="exact", source=RASCHKA, see=See("library"),
+        said="Queries are not kept, for nobody asks for them again.",
+        because="A query is used in its own step alone. With shared key heads, keeping queries would cost more than "
+        "the cache itself.",
+        formula="L·H·h·b, beside 2·L·G·h·b", inputs=fixed(model="Llama 3.1 8B", dtype_bytes=2), compute=_queries,
+    ),
+    Claim(
+        id="third-token-three-keys", verdict="conditional", source=RASCHKA, see=See("step"),
+        said="In “The cat sat”, the query of “sat” meets three keys.",
+        because="Its own included. Where a tokenizer puts a start token in front, it meets four.",
+        formula="keys = position + 1", inputs=fixed(words=("The", " cat", " sat")),
+        compute=lambda words: (Number("keys", len(words)), Number("with a start token", len(words) + 1)),
+    ),
+    Claim(
+        id="cached-equals-uncached", verdict="exact", source=SCALING_BOOK, measure="cached_uncached",
+        said="On paper, a cache changes no result at all.",
+        because="Both work out the same sums. In floating point they are summed in another order and agree to "
+        "rounding.",
+        formula="f(ids) = f(last id, cache of the others)", see=See("without-cache", {"prompt": "The cat sat"}),
+    ),
+)  # fmt: skip
+
+TOPIC = Topic("cache", "What the cache holds", CLAIMS)
