@@ -30,11 +30,15 @@ _MEMORY = "lab_memory"
 
 
 def live_session() -> DecodeSession | None:
-    """The run on this tab's Step page, with at least its prefill done; None where there is none."""
+    """The run on this tab's Step page, with at least its prefill done; None where there is none.
+
+    One whose engine has ended counts as none, until `nothing_yet` or the Step page has rebuilt it.
+    """
     tab = this_tab.known()
-    if tab is None or tab.workspace.active is None:
+    active = tab.workspace.active if tab is not None else None
+    if active is None or active.is_lost:
         return None
-    session = tab.workspace.active.session
+    session = active.session
     return session if session.records else None
 
 
@@ -81,7 +85,12 @@ def _prefill_first() -> None:
     if tab is None:
         return
     st.session_state.pop(_ASKED, None)
-    problem = command(tab, "prefill", prompt=_FIRST.prompt, mode=_FIRST.mode)
+    if (
+        tab.workspace.active is not None and tab.workspace.active.records
+    ):  # its engine had ended: it goes on in this one
+        problem = command(tab, "hello")
+    else:
+        problem = command(tab, "prefill", prompt=_FIRST.prompt, mode=_FIRST.mode)
     if problem:
         st.text(problem)
     else:
@@ -90,7 +99,8 @@ def _prefill_first() -> None:
 
 def command(tab: Tab, op: str, **args: object) -> str:
     """Run one of the Step page's commands, to its end. Returns what went wrong, in words; empty where nothing did."""
-    wire = Wire(f"lab{secrets.token_hex(8)}", None, 0, 0, 0, (Command(1, "hello", {}), Command(2, op, args)))
+    greeting = Command(1, "hello", {"solo": tab.workspace.solo})  # a greeting says how the tab steps
+    wire = Wire(f"lab{secrets.token_hex(8)}", None, 0, 0, 0, (greeting, Command(2, op, args)))
     for _ in range(PATIENCE):
         tab.receive(wire)
         answer = tab.log.answers.get(2)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 
 import pytest
 from streamlit.testing.v1 import AppTest
+
+from explorer.labs import catalogue
+from explorer.labs.catalogue import Lab
 
 
 def shown() -> None:
@@ -42,3 +46,8 @@ def test_the_hosts_page_has_an_address_and_no_entry(entries):
     assert [(title, address) for _, title, address, visibility in entries if visibility == "hidden"] == [
         ("The class", "class")
     ]
+
+
+@pytest.mark.parametrize("lab", [*catalogue.LABS, catalogue.CLAIMS], ids=lambda lab: lab.url)
+def test_the_module_behind_an_entry_is_there_and_has_a_page(lab: Lab):
+    assert callable(import_module(lab.module).page)

@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from explorer import runtime
+from explorer.labs import live
 
 
 @pytest.fixture(autouse=True)
@@ -61,6 +62,35 @@ def test_a_lab_shows_the_run_of_its_own_tab_and_no_others():
     first.button(key="prefill_here").click().run()
     second.run()
     assert shown(second)["kv_len"] is None
+
+
+def test_a_run_whose_engine_ended_is_brought_back_and_not_replaced():
+    page = AppTest.from_function(lab_page, default_timeout=60).run()
+    page.button(key="prefill_here").click().run()
+    there = runtime.runtime()
+    tab = there.tab(page.session_state["loupe_sid"], page.session_state["loupe_owner"])
+    assert tab is not None
+    assert live.command(tab, "step") == ""
+    drawn = tab.workspace.active.session.recipe.token_ids
+    tab.workspace.engine.close()
+    page.run()
+    assert shown(page) == {"kv_len": None, "model": None}
+    page.button(key="prefill_here").click().run()
+    assert not page.exception
+    assert tab.is_alive and tab.workspace.active.session.recipe.token_ids == drawn
+    assert shown(page)["kv_len"] == len(drawn) - 1
+
+
+def test_a_run_begun_in_a_lab_steps_alone_where_the_tab_does():
+    page = AppTest.from_function(lab_page, default_timeout=60).run()
+    page.button(key="prefill_here").click().run()
+    tab = runtime.runtime().tab(page.session_state["loupe_sid"], page.session_state["loupe_owner"])
+    assert tab is not None
+    assert live.command(tab, "reset") == ""
+    assert live.command(tab, "settings", solo=True) == ""
+    page.run()
+    page.button(key="prefill_here").click().run()
+    assert tab.workspace.solo and tab.workspace.active.session.solo
 
 
 def full_class_page() -> None:
