@@ -58,6 +58,24 @@ def test_a_forward_without_a_cache_equals_stock_transformers_without_one(name):
     torch.testing.assert_close(row.logits[0], stock, atol=FP32, rtol=0)
 
 
+def test_without_a_cache_a_long_forward_lets_others_in_at_every_layer_and_their_time_is_not_its_own(monkeypatch):
+    runner, clock, came = ModelRunner(tiny_model("llama")), [0.0], []
+
+    def others() -> None:
+        came.append(clock[0])
+        clock[0] += 1_000.0
+
+    expected = runner.forward_uncached(PROMPT)
+    for module in ("engine.model_runner", "engine.forward_pass"):
+        monkeypatch.setattr(f"{module}.now_ms", lambda: clock[0])
+    runner.between_layers = others
+    found = runner.forward_uncached(PROMPT)
+    assert (len(came), found.forward_ms) == (runner.num_layers, 0.0)
+    assert torch.equal(found.rows[0].logits, expected.rows[0].logits)
+    runner.forward_uncached(PROMPT[:1])
+    assert len(came) == runner.num_layers
+
+
 def test_200_tokens_after_a_prompt_of_4_are_20700_positions_without_a_cache_and_203_with_one():
     model = tiny_model("llama", max_position_embeddings=256)
     steps = finished(Race(PROMPT[:4], 200, GREEDY), ModelRunner(model))
