@@ -25,6 +25,7 @@ AWAY_S = 1.5
 LAST_STEP = 250  # a run ends at 256 tokens; whoever gets near begins another
 LOADING_S = 180.0
 PATIENCE_S = 30.0  # what has no answer by then is lost
+READING_PATIENCE_S = 120.0  # the same for a prompt: the page shows how far it is, and a long one may take its time
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +204,7 @@ class Student:
         return answer
 
     async def _prefill(self, prompt: str) -> None:
-        answer = await asyncio.wait_for(self.page.send("prefill", prompt=prompt, mode="raw"), PATIENCE_S)
+        answer = await asyncio.wait_for(self.page.send("prefill", prompt=prompt, mode="raw"), READING_PATIENCE_S)
         if answer.error is not None:
             self._seen.error(*answer.error)
             return
