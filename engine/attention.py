@@ -13,7 +13,7 @@ Letters in shapes: B sessions in the forward, H query heads, G key-value heads, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -26,6 +26,7 @@ from engine.forward_pass import ForwardPass, LayerQuery, LayersDone, current_pas
 
 # transformers matches this name by substring: it must not contain "sdpa", "flash", "flex", "paged" or "/".
 ATTENTION_NAME = "loupe_probe"
+COPIED_BYTES = 8_000_000  # keys of all layers, up to which rows are found in one product over a copy of them
 
 
 MaskFunction = Callable[..., Any]  # (batch, head, query, key) indices -> may look
@@ -134,11 +135,11 @@ def attention_weights(
 ) -> Tensor:
     """Softmax rows in fp32. A row sums to 1, or to less where a sink takes its share.
 
-    query (1, H, M, D), key (1, G, K, D), mask (1, 1, M, K) bool or None for plain causality. Returns (1, H, M, K).
+    query (B, H, M, D), key (B, G, K, D), mask (B, 1, M, K) bool or None for plain causality. Returns (B, H, M, K).
     """
     num_new, kv_len = query.shape[2], key.shape[2]
-    scores = _grouped(query.float(), key.shape[1]) @ key.float().unsqueeze(2).transpose(-1, -2) * scaling
-    scores = scores.flatten(1, 2)  # (1, H, M, K)
+    rows = _grouped(query.float(), key.shape[1]).flatten(2, 3)  # (B, G, H/G * M, D): no key is repeated
+    scores = (rows @ key.float().transpose(-1, -2) * scaling).view(*query.shape[:3], kv_len)  # (B, H, M, K)
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
     if mask is None and num_new > 1:
@@ -158,8 +159,24 @@ def row_weights(asked: LayerQuery, keys: Tensor) -> Tensor:
     return attention_weights(query, keys.unsqueeze(0), mask, asked.scaling, asked.softcap, asked.sink)[0, :, 0]
 
 
+def rows_of_layers(asked: Sequence[LayerQuery], keys: Sequence[Tensor]) -> Tensor:
+    """Weights (L, H, K) of the queries that a step kept, each over its layer's cached keys (G, K, D)."""
+    if not _go_together(asked, keys):
+        return torch.stack([row_weights(one, layer) for one, layer in zip(asked, keys, strict=True)])
+    query = torch.stack([one.query for one in asked]).unsqueeze(2)  # (L, H, 1, D)
+    return attention_weights(query, torch.stack(list(keys)), None, asked[0].scaling, None, None)[:, :, 0]
+
+
+def _go_together(asked: Sequence[LayerQuery], keys: Sequence[Tensor]) -> bool:
+    """Whether one product serves all layers. Thirty small ones take five times as long; long keys cost more to copy."""
+    kinds = {(one.scaling, one.softcap, one.query.shape, layer.shape) for one, layer in zip(asked, keys, strict=True)}
+    plain = all(one.softcap is None and one.sink is None and one.mask is None for one in asked)
+    copied = sum(layer.numel() * layer.element_size() for layer in keys)
+    return plain and len(kinds) == 1 and copied <= COPIED_BYTES
+
+
 def _grouped(query: Tensor, num_kv_heads: int) -> Tensor:
-    """(1, H, M, D) -> (1, G, H/G, M, D): query head h reads key-value head h // (H/G)."""
+    """(B, H, M, D) -> (B, G, H/G, M, D): query head h reads key-value head h // (H/G)."""
     rows, num_heads, num_new, width = query.shape
     return query.reshape(rows, num_kv_heads, num_heads // num_kv_heads, num_new, width)
 

@@ -19,8 +19,6 @@ from engine.distribution import Distribution, distribution, ranked
 from engine.errors import UnknownStep
 from engine.records import Draw, DrawMode
 
-_FIRST_LOOK = 1024  # ranking all of a large vocabulary costs milliseconds and u hardly ever lies beyond these
-
 
 class Interval(NamedTuple):
     """A token and its part of [0, 1)."""
@@ -65,23 +63,23 @@ def describe_draw(
 
 def whole_interval(final: Distribution) -> Interval:
     """The likeliest token, lowest id on a tie, with all of [0, 1): what greedy takes."""
-    return Interval(int(final.ids[np.argmax(final.scores)]), 0.0, 1.0)
+    return Interval(int(final.ids[final.order[0]]), 0.0, 1.0)
 
 
 def interval_at(final: Distribution, u: float) -> Interval:
     """The token whose interval holds u: low <= u < high."""
     assert 0.0 <= u < 1.0, f"u must be in [0, 1), got {u}"
-    for count in (_FIRST_LOOK, final.kept):
-        order, ends = _layout(final, count)
-        place = int(np.searchsorted(ends, u, side="right"))  # the first interval that ends above u
-        if place < order.size:
-            return _interval(final, order, ends, place)
-    raise AssertionError(f"no interval holds {u}")
+    order, ends = _layout(final, final.order)
+    if u >= ends[-1]:  # hardly ever: it lies beyond the likeliest thousand
+        order, ends = _layout(final, ranked(final.scores, final.kept))
+    place = int(np.searchsorted(ends, u, side="right"))  # the first interval that ends above u
+    assert place < order.size, f"no interval holds {u}"
+    return _interval(final, order, ends, place)
 
 
 def interval_of(final: Distribution, token_id: int) -> Interval:
     """The interval of one token that was not cut."""
-    order, ends = _layout(final, final.kept)
+    order, ends = _layout(final, ranked(final.scores, final.kept))
     place = int(np.flatnonzero(final.ids[order] == token_id)[0])
     return _interval(final, order, ends, place)
 
@@ -107,9 +105,8 @@ def require_token(token_id: int, vocab_size: int) -> None:
         raise UnknownStep(f"There is no token {token_id}; this model's ids run from 0 to {vocab_size - 1}.")
 
 
-def _layout(final: Distribution, count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The first `count` tokens by falling probability, and where each one's interval ends."""
-    order = ranked(final.scores, count)
+def _layout(final: Distribution, order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The first tokens by falling probability, and where each one's interval ends."""
     ends = np.minimum(np.cumsum(final.probs[order]), 1.0)
     if order.size == final.kept:
         ends[np.searchsorted(ends, ends[-1], side="left") :] = 1.0  # from the last interval with any width on

@@ -5,7 +5,6 @@ from __future__ import annotations
 from concurrent.futures import Future
 
 from engine import looking
-from engine.requests import at_once
 from engine.session import DecodeSession
 from engine.session_state import SessionState
 from engine.tiles import HeadInputs
@@ -17,4 +16,4 @@ def read_head(session: DecodeSession, step: int, layer: int, head: int) -> Futur
     def read(state: SessionState) -> HeadInputs:
         return looking.head_inputs(session.engine.stepper.runner, state, step, layer, head)
 
-    return session.run(lambda state: at_once(lambda: read(state))())
+    return session.look(read)

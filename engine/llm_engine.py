@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from typing import Any
@@ -28,7 +28,7 @@ from engine.model_loader import LoadedModel
 from engine.model_runner import ModelRunner
 from engine.prefix_cache import PrefixCache
 from engine.records import StepRecord
-from engine.requests import RequestQueues, StepRequest, Work, WorkRequest, at_once
+from engine.requests import RequestQueues, StepRequest, Work, WorkRequest, at_once, never
 from engine.serving import Server
 from engine.session import DecodeSession
 from engine.session_state import SessionState
@@ -99,9 +99,9 @@ class LLMEngine:
         self._enqueue(key, request)
         return request.future
 
-    def submit(self, key: str, work: Work) -> Future[Any]:
-        """Ask for work on the engine thread, in order with the same key's other requests."""
-        request = WorkRequest(work)
+    def submit(self, key: str, work: Work, *, is_brief: Callable[[], bool] = never) -> Future[Any]:
+        """Ask for work on the engine thread, in order with the same key's other requests. Brief work goes first."""
+        request = WorkRequest(work, is_brief=is_brief)
         self._enqueue(key, request)
         return request.future
 

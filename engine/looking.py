@@ -10,8 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from engine.attention import row_weights
-from engine.capture import Capture
+from engine.attention import rows_of_layers
 from engine.config import SamplingParams
 from engine.errors import UnknownStep, UnsupportedModel
 from engine.forward_pass import LayerQuery
@@ -38,19 +37,13 @@ def attention_at(runner: ModelRunner, state: SessionState, step: int) -> NDArray
     record = state.require_step(step)
     capture = state.ring.get(step)
     if capture is not None and runner.keys_are_cached and len(capture.queries) == runner.num_layers:
-        rows = _captured_rows(runner, state, capture, record.kv_len)
-    else:
-        last = state.token_ids[record.kv_len - 1]
-        everything = frozenset(range(runner.num_layers))
-        replayed = runner.replay(state.store, [last], record.kv_len - 1, weights_of=everything)
-        rows = [replayed.weights[layer][:, -1] for layer in range(runner.num_layers)]
-    return torch.stack(rows).numpy()
-
-
-def _captured_rows(runner: ModelRunner, state: SessionState, capture: Capture, kv_len: int) -> list[Tensor]:
-    """One (H, K) per layer, on CPU."""
-    layers = range(runner.num_layers)
-    return [row_weights(capture.queries[i], state.store.view(i, kv_len)[0]).cpu() for i in layers]
+        layers = range(runner.num_layers)
+        keys = [state.store.view(layer, record.kv_len)[0] for layer in layers]
+        return rows_of_layers([capture.queries[layer] for layer in layers], keys).cpu().numpy()
+    last = state.token_ids[record.kv_len - 1]
+    everything = frozenset(range(runner.num_layers))
+    replayed = runner.replay(state.store, [last], record.kv_len - 1, weights_of=everything)
+    return torch.stack([replayed.weights[layer][:, -1] for layer in range(runner.num_layers)]).numpy()
 
 
 def prompt_attention(runner: ModelRunner, state: SessionState, layer: int, head: int) -> NDArray[np.float32]:

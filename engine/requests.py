@@ -17,6 +17,16 @@ Pieces = Generator[None, None, Any]
 Work = Callable[[], Pieces]
 
 
+def never() -> bool:
+    """What is_brief says of long work."""
+    return False
+
+
+def always() -> bool:
+    """What is_brief says of work that needs no cache and no forward."""
+    return True
+
+
 @dataclass(slots=True, eq=False)
 class StepRequest:
     """One decode step of one session.
@@ -43,11 +53,13 @@ class WorkRequest:
     """Anything else: a generator that yields between pieces.
 
     step           the step that this makes possible, and that fails with it
+    is_brief       whether it is one short piece as things stand; asked on the engine thread
     was_restarted  memory ran out once; it is not tried a third time
     """
 
     start: Work
     step: StepRequest | None = None
+    is_brief: Callable[[], bool] = never
     future: Future[Any] = field(default_factory=Future)
     running: Pieces | None = None
     was_restarted: bool = False

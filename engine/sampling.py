@@ -124,7 +124,7 @@ def _take(
 def _summaries(
     stages: Sequence[StageScores], spread: Sequence[Distribution], context_ids: Sequence[int]
 ) -> tuple[Candidates, tuple[Stage, ...]]:
-    candidates = candidates_of(stages[0][2].numpy(), spread[0].log_sum_exp, context_ids)
+    candidates = candidates_of(stages[0][2].numpy(), spread[0], context_ids)
     befores = [spread[0], *spread]  # the raw logits come after nothing and remove nothing
     return candidates, tuple(
         stage_summary(name, label, after, before, candidates.ids)

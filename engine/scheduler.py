@@ -1,7 +1,8 @@
-"""Who runs next: in every turn some sessions share a forward, one may step alone, then long work gets its pieces.
+"""Who runs next: in every turn some sessions share a forward, one may step alone, then others get their work done.
 
-Decode comes first, one token per waiting session, because a person waits for it; a prefill is cut into
-pieces that go in between. There is no timer window: what arrived during the last turn is in the next one.
+Decode comes first, one token per waiting session, because a person waits for it; then what is brief (a look at a
+step, a change of settings), because the same person's next step waits behind it; a prefill is cut into pieces
+that go in between. There is no timer window: what arrived during the last turn is in the next one.
 This file knows names and numbers only, no tensor and no thread.
 """
 
@@ -20,22 +21,23 @@ REMEMBERED = 10_000  # sessions whose last turn is known; one that is forgotten 
 class Waiting:
     """What the oldest request of one session asks for.
 
-    kind  "step" is one token, "work" a piece of something longer
+    kind  "step" is one token, "brief" something that is done at once, "work" a piece of something longer
     auto  autoplay asks, nobody is waiting at a button
     solo  steps alone: a forward of one row repeats bit for bit, a row of many need not
     """
 
     key: str
-    kind: Literal["step", "work"]
+    kind: Literal["step", "brief", "work"]
     auto: bool = False
     solo: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """batches: the sessions of each forward; work: who gets a piece done, in this order, while time is left."""
+    """batches: the sessions of each forward; brief, work: who gets a piece done, in this order, while time is left."""
 
     batches: tuple[tuple[str, ...], ...]
+    brief: tuple[str, ...]
     work: tuple[str, ...]
 
 
@@ -55,12 +57,13 @@ class Scheduler:
         shared = tuple(w.key for w in steps if not w.solo)[: self.max_batch]
         # One a turn: those who step alone wait for each other, and the class never waits for more than one of them.
         alone = tuple(w.key for w in steps if w.solo)[:1]
+        brief = sorted((w.key for w in waiting if w.kind == "brief"), key=self._age)
         work = sorted((w.key for w in waiting if w.kind == "work"), key=self._age)
         self._passed_over = {
             w.key: self._passed_over.get(w.key, 0) + 1 for w in steps if w.key not in (*shared, *alone)
         }
         self.served((*shared, *alone))
-        return Turn(tuple(batch for batch in (shared, alone) if batch), tuple(work))
+        return Turn(tuple(batch for batch in (shared, alone) if batch), tuple(brief), tuple(work))
 
     def served(self, keys: Iterable[str]) -> None:
         """These sessions had their turn now."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from engine.errors import LoupeError
 from engine.faults import as_loupe_error, is_out_of_memory
@@ -20,6 +20,7 @@ from engine.scheduler import Scheduler, Turn, Waiting
 from engine.session_table import KVBytes, SessionTable
 from engine.stepping import Stepper
 
+BRIEF_MS = 20.0  # of a turn may go to what is brief; the rest is first in the next
 WORK_MS = 20.0  # of a turn may go to work in pieces; the piece that passes it is finished
 STEPS_EVERY_MS = 40.0  # so long a forward of many tokens runs, until between two of its layers those waiting step
 
@@ -42,22 +43,24 @@ class Server:
         """Serve the oldest request of every session at most once."""
         heads = self.queues.heads()
         turn = self._steps(heads)
-        self._work({key: request for key in turn.work if isinstance(request := heads[key], WorkRequest)})
+        self._work(heads, turn.work, WORK_MS)
         self.meter.add(evictions=self.table.keep_within_budget(self.queues.waiting()))
 
     def _steps(self, heads: Mapping[str, Request]) -> Turn:
+        """One token for whoever waits for one, and what is brief."""
         turn = self.scheduler.plan([_waiting(key, request) for key, request in heads.items()])
         for keys in turn.batches:
             self._step({key: request for key in keys if isinstance(request := heads[key], StepRequest)})
+        self._work(heads, turn.brief, BRIEF_MS)
         self._steps_due_ms = now_ms() + STEPS_EVERY_MS
         return turn
 
     def _let_steps_through(self) -> None:
-        """In the middle of a long forward: one token for whoever waits for one. Never for whose forward it is."""
+        """In the middle of a long forward: those who do not wait for long work. Never whose forward it is."""
         if now_ms() < self._steps_due_ms:
             return
         heads = self.queues.heads()  # of the session at work, the oldest request is that work
-        self._steps({key: request for key, request in heads.items() if isinstance(request, StepRequest)})
+        self._steps({key: request for key, request in heads.items() if _kind(request) != "work"})
 
     def _step(self, batch: dict[str, StepRequest]) -> None:
         """One forward for all that are ready; each gets its own record or its own error."""
@@ -122,10 +125,12 @@ class Server:
         else:
             request.future.set_result(outcome)
 
-    def _work(self, works: dict[str, WorkRequest]) -> None:
-        """Do one piece for each until the turn's time is up: many looks fit, few prefill chunks."""
-        until = now_ms() + WORK_MS
-        for key, work in works.items():
+    def _work(self, heads: Mapping[str, Request], keys: Sequence[str], most_ms: float) -> None:
+        """Do one piece for each until the time is up: many looks fit, few prefill chunks."""
+        until = now_ms() + most_ms
+        for key in keys:
+            work = heads[key]
+            assert isinstance(work, WorkRequest), "the scheduler tells steps and work apart"
             self.scheduler.served([key])
             self._advance(key, work)
             if now_ms() > until:
@@ -170,4 +175,10 @@ class Server:
 def _waiting(key: str, request: Request) -> Waiting:
     if isinstance(request, StepRequest):
         return Waiting(key, "step", request.auto, request.solo)
-    return Waiting(key, "work")
+    return Waiting(key, _kind(request))
+
+
+def _kind(request: Request) -> Literal["step", "brief", "work"]:
+    if isinstance(request, StepRequest):
+        return "step"
+    return "brief" if request.is_brief() else "work"

@@ -99,7 +99,7 @@ class DecodeSession(SessionRequests):
 
     def rewind(self, step: int) -> Future[None]:
         """Forget every step after `step`. What it drew stays on screen, and out of the cache."""
-        return self._restored(at_once(lambda: self._state.truncate(step)), cut=True)
+        return self._soon(lambda: self._state.truncate(step), cut=True)
 
     def fork(self, step: int) -> Future[DecodeSession]:
         """A new session that shares steps 0 to `step` with this one, and nothing afterwards."""
@@ -107,7 +107,7 @@ class DecodeSession(SessionRequests):
         def work() -> DecodeSession:
             return DecodeSession(self.engine, self._state.fork(step), solo=self.solo)
 
-        return self._restored(at_once(work))
+        return self._soon(work)
 
     def force(self, token_id: int) -> Future[StepRecord]:
         """Put `token_id` in place of the newest token, whatever the draw gave. It is marked in the record."""
@@ -120,11 +120,11 @@ class DecodeSession(SessionRequests):
             logits = looking.logits_at(self.engine.stepper.runner, self._state, len(self._state.records) - 1)
             return self.engine.stepper.redraw(self._state, logits, token_id)
 
-        return self._restored(at_once(work), cut=True)
+        return self._soon(work, cut=True)
 
     def reset(self) -> Future[None]:
         """Forget prompt, cache and history; settings stay."""
-        return self._submit(at_once(self._state.clear), cut=True)
+        return self._at_once(self._state.clear, cut=True)
 
     def stop(self, reason: FinishReason = "user") -> Future[None]:
         """End decoding; a rewind or a forced token goes on from there."""
@@ -134,7 +134,7 @@ class DecodeSession(SessionRequests):
             if self._state.records:
                 self.engine.stepper.recheck(self._state)
 
-        return self._submit(at_once(work), cut=True)
+        return self._at_once(work, cut=True)
 
     def configure(
         self, *, sampling: SamplingParams | None = None, stop: StopRules | None = None, seed: int | None = None
@@ -149,7 +149,7 @@ class DecodeSession(SessionRequests):
             if state.records:
                 self.engine.stepper.recheck(state)
 
-        return self._submit(at_once(work), cut=stop is not None)
+        return self._at_once(work, cut=stop is not None)
 
     def release(self) -> Future[None]:
         """Free the tensors. Recipe and records stay, and the next step rebuilds the cache."""
@@ -159,7 +159,7 @@ class DecodeSession(SessionRequests):
                 self.engine.count(releases=1)
             self._state.release()
 
-        return self._submit(at_once(work))
+        return self._at_once(work)
 
     def close(self) -> Future[None]:
         """Forget everything and give the session's place to others, once what was asked before is done."""
@@ -168,7 +168,7 @@ class DecodeSession(SessionRequests):
             self._state.clear()
             self.engine.sessions.remove(self.id)
 
-        done = self._submit(at_once(work), cut=True)
+        done = self._at_once(work, cut=True)
         self._is_closed = True
         return done
 
@@ -192,21 +192,23 @@ class DecodeSession(SessionRequests):
 
     def attention(self, step: int) -> Future[NDArray[np.float32]]:
         """(L, H, K): what the last query of a step gave to each of its K keys. Rows sum to 1, less a sink's share."""
-        return self._look(lambda: looking.attention_at(self.engine.stepper.runner, self._state, step))
+        return self._soon(lambda: looking.attention_at(self.engine.stepper.runner, self._state, step))
 
     def prompt_attention(self, layer: int, head: int) -> Future[NDArray[np.float32]]:
         """(T, T): every prompt token's row of one head."""
-        return self._look(lambda: looking.prompt_attention(self.engine.stepper.runner, self._state, layer, head))
+        return self._restored(
+            at_once(lambda: looking.prompt_attention(self.engine.stepper.runner, self._state, layer, head))
+        )
 
     def what_if(self, step: int, sampling: SamplingParams) -> Future[tuple[Candidates, tuple[Stage, ...]]]:
         """The distribution of a step under other settings; no token is drawn again."""
-        return self._look(lambda: looking.what_if(self.engine.stepper, self._state, step, sampling))
+        return self._soon(lambda: looking.what_if(self.engine.stepper, self._state, step, sampling))
 
     def probabilities_of(
         self, step: int, token_id: int, sampling: SamplingParams | None = None
     ) -> Future[tuple[StageProbability, ...]]:
         """One token's probability after every stage of a step."""
-        return self._look(lambda: looking.probabilities_at(self.engine.stepper, self._state, step, token_id, sampling))
+        return self._soon(lambda: looking.probabilities_at(self.engine.stepper, self._state, step, token_id, sampling))
 
     def prompt_rows(self) -> Future[tuple[PromptRow, ...]]:
         """What the model would have said after each prompt token."""
@@ -218,6 +220,10 @@ class DecodeSession(SessionRequests):
             return prefilling.prompt_rows(self.engine.stepper.runner, self._state, progress)
 
         return self._restored(work)
+
+    def look(self, read: Callable[[SessionState], Any]) -> Future[Any]:
+        """Run a short `read` on the engine thread with this session's state, cache in place; it must move nothing."""
+        return self._soon(lambda: read(self._state))
 
     def run(self, work: Callable[[SessionState], Pieces]) -> Future[Any]:
         """Run `work` on the engine thread with this session's state, cache in place; it must move nothing."""

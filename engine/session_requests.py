@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import prefilling
 from engine.errors import SessionError
-from engine.requests import Pieces, at_once
+from engine.requests import Pieces, always, at_once, never
 from engine.session_state import SessionState, Snapshot
 
 if TYPE_CHECKING:
@@ -44,10 +44,17 @@ class SessionRequests:
         """Give up long work asked for until now (a prefill, a rebuild); the session stays as it was."""
         self._cancels += 1
 
-    def _look(self, read: Callable[[], Any]) -> Future[Any]:
-        return self._restored(at_once(read))
+    def _soon(self, call: Callable[[], Any], *, cut: bool = False) -> Future[Any]:
+        """Submit a short call that needs the cache: a released one is prefilled again first."""
+        return self._restored(at_once(call), cut=cut, is_brief=lambda: not self._state.is_released)
 
-    def _restored(self, work: Callable[[], Pieces], *, cut: bool = False) -> Future[Any]:
+    def _at_once(self, call: Callable[[], Any], *, cut: bool = False) -> Future[Any]:
+        """Submit a short call that needs no cache."""
+        return self._submit(at_once(call), cut=cut, is_brief=always)
+
+    def _restored(
+        self, work: Callable[[], Pieces], *, cut: bool = False, is_brief: Callable[[], bool] = never
+    ) -> Future[Any]:
         """Submit work that needs the cache: a released one is prefilled again first."""
         progress = self._progress("rebuild")
 
@@ -55,7 +62,7 @@ class SessionRequests:
             yield from self._restore(progress)
             return (yield from work())
 
-        return self._submit(restored, cut=cut)
+        return self._submit(restored, cut=cut, is_brief=is_brief)
 
     def _restore(self, progress: prefilling.Progress) -> Pieces:
         if self._state.is_released:
@@ -66,7 +73,9 @@ class SessionRequests:
         if self._is_closed:
             raise SessionError("This session was closed. Begin a new one, from its recipe if you like.")
 
-    def _submit(self, work: Callable[[], Pieces], *, cut: bool = False) -> Future[Any]:
+    def _submit(
+        self, work: Callable[[], Pieces], *, cut: bool = False, is_brief: Callable[[], bool] = never
+    ) -> Future[Any]:
         self._require_open()
 
         def published() -> Pieces:
@@ -77,7 +86,7 @@ class SessionRequests:
             self._publish(cut=cut)
             return result
 
-        return self.engine.submit(self.id, published)
+        return self.engine.submit(self.id, published, is_brief=is_brief)
 
     def _publish(self, *, cut: bool = False) -> None:
         """Show readers what the session is now."""

@@ -36,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             seed=args.seed,
             every_s=args.every,
             play_rate=args.play_rate,
+            habit_every_s=args.habit_every,
             together=args.together,
             model=args.model,
         )
@@ -60,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     words.add_argument("--every", type=_seconds, default=3.0, help="mean time between presses (default: %(default)s s)")
     words.add_argument("--together", action="store_true", help="everybody presses at the same moment")
     words.add_argument("--play-rate", type=_seconds, default=2.0, help="autoplay's steps per second")
+    words.add_argument("--habit-every", type=_seconds, default=30.0, help="between two essays of one student, ...")
     words.add_argument("--seed", type=int, default=0, help="of who presses when")
     words.add_argument("--model", default="", help="another model than the bundled one")
     return words

@@ -31,6 +31,7 @@ class Wanted:
     seed: int
     every_s: float
     play_rate: float
+    habit_every_s: float
     together: bool = False
     model: str = ""
 
@@ -75,6 +76,7 @@ async def _class(app: RunningApp, wanted: Wanted) -> tuple[Seen, Used]:
         every_s=wanted.every_s,
         together=wanted.together,
         play_rate=wanted.play_rate,
+        habit_every_s=wanted.habit_every_s,
         counts_from=counts_from,
         until=counts_from + wanted.seconds,
     )
@@ -104,7 +106,7 @@ async def _class(app: RunningApp, wanted: Wanted) -> tuple[Seen, Used]:
 async def _one_visitor(app: RunningApp, wanted: Wanted) -> None:
     """The model is loaded, and what is allocated once only is allocated before anything is counted."""
     now = time.perf_counter()
-    plan = Plan(app.url, wanted.seed, 1.0, False, 1.0, counts_from=now, until=now)
+    plan = Plan(app.url, wanted.seed, 1.0, False, 1.0, 1.0, counts_from=now, until=now)
     visitor = Student(0, plan, Seen())
     await visitor.warm_up(steps=8)
     await visitor.leave()

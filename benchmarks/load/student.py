@@ -21,11 +21,11 @@ CLASS: tuple[Habit, ...] = (
 PROMPTS = ("The cat sat on the", "Once upon a time", "In the beginning", "My favourite number is", "To be or not to")
 WORDS = ("the river", "under a bridge", "carries light", "and small boats", "while somebody", "on the bank", "counts")
 ESSAY_PHRASES = 250  # some 600 tokens
-HABIT_EVERY_S = 10.0
 AWAY_S = 1.5
 LAST_STEP = 250  # a run ends at 256 tokens; whoever gets near begins another
 LOADING_S = 180.0
 PATIENCE_S = 30.0  # what has no answer by then is lost
+READING_PATIENCE_S = 120.0  # the same for a prompt: the page shows how far it is, and a long one may take its time
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,7 @@ class Plan:
     every_s     mean time between two presses
     together    everybody presses on the same beat, every `every_s`, as when a teacher says "now"
     play_rate   steps per second that autoplay asks for, each after the last one
+    habit_every_s  between two essays pasted by one student, two reloads, two losses of the network
     counts_from, until   seconds of time.perf_counter: presses before are warming up, none come after
     """
 
@@ -43,6 +44,7 @@ class Plan:
     every_s: float
     together: bool
     play_rate: float
+    habit_every_s: float
     counts_from: float
     until: float
 
@@ -97,7 +99,7 @@ class Student:
 
     async def _press(self) -> None:
         due = self._next(time.perf_counter())
-        self._habit_due = due + self._random.random() * HABIT_EVERY_S
+        self._habit_due = due + self._random.random() * self._plan.habit_every_s
         while due < self._plan.until:
             await asyncio.sleep(max(0.0, due - time.perf_counter()))
             self._complain()
@@ -149,7 +151,7 @@ class Student:
     async def _habit_now(self, due: float) -> bool:
         if due < self._habit_due or self.habit in ("clicks", "plays"):
             return False
-        self._habit_due = due + HABIT_EVERY_S
+        self._habit_due = due + self._plan.habit_every_s
         if self.habit == "pastes":
             await self._wait()
             await self._prefill(self._essay())
@@ -202,7 +204,7 @@ class Student:
         return answer
 
     async def _prefill(self, prompt: str) -> None:
-        answer = await asyncio.wait_for(self.page.send("prefill", prompt=prompt, mode="raw"), PATIENCE_S)
+        answer = await asyncio.wait_for(self.page.send("prefill", prompt=prompt, mode="raw"), READING_PATIENCE_S)
         if answer.error is not None:
             self._seen.error(*answer.error)
             return

@@ -107,7 +107,7 @@ def test_batches_are_averaged_over_forwards_and_the_parts_of_a_click_add_up():
     for _ in range(4):
         seen.step(1.0, 50.0, {"timing_ms": timing, "batch_size": 4}, autoplay=False)
     seen.step(1.0, 500.0, {"timing_ms": timing, "batch_size": 1}, autoplay=True)
-    found = summarise(Wanted(5, 2.0, True, 0, 3.0, 2.0), seen, Used(2.0, 1.0, 0.1, 5, 2.0, 1.0, (0.0, 0.0)))
+    found = summarise(Wanted(5, 2.0, True, 0, 3.0, 2.0, 30.0), seen, Used(2.0, 1.0, 0.1, 5, 2.0, 1.0, (0.0, 0.0)))
     assert found.batch_forward == pytest.approx(5 / 2)  # one forward of four, one of one
     assert found.tokens_per_s == 2.5
     assert found.p99_ms == 50.0  # autoplay is not a click

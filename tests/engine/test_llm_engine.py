@@ -161,6 +161,27 @@ def test_a_prefill_that_stopped_for_others_gives_the_bits_of_one_that_did_not(mo
         engine.close()
 
 
+def test_a_look_is_answered_between_two_layers_of_a_prefill_chunk(engine, monkeypatch):
+    (going,) = prefilled(engine, 1)
+    expected = going.attention(0).result()
+    done: list[bool] = []
+    looks = steps_between_layers(engine, monkeypatch, lambda: going.attention(0), 1, done=done)
+    engine.create_session().prefill(tuple(range(10, 110))).result()
+    assert done == [True]
+    assert np.array_equal(looks[0].result(), expected)
+
+
+def test_a_look_that_needs_a_rebuild_waits_for_its_turn_as_long_work(engine, monkeypatch):
+    (released,) = prefilled(engine, 1)
+    expected = released.attention(0).result()
+    released.release().result()
+    done: list[bool] = []
+    looks = steps_between_layers(engine, monkeypatch, lambda: released.attention(0), 1, done=done)
+    engine.create_session().prefill(tuple(range(10, 110))).result()
+    assert done == [False]
+    assert np.allclose(looks[0].result(), expected, atol=1e-6)
+
+
 def test_a_step_between_layers_draws_what_it_draws_otherwise(engine, monkeypatch):
     one, other = (engine.create_session(sampling=WARM, seed=5) for _ in range(2))
     for session in (one, other):
@@ -246,12 +267,12 @@ def test_a_step_whose_rebuild_was_cancelled_fails_and_the_next_one_rebuilds():
 
 
 def test_looks_of_many_sessions_share_a_turn(engine, monkeypatch):
-    monkeypatch.setattr("engine.serving.WORK_MS", 10_000.0)
+    monkeypatch.setattr("engine.serving.BRIEF_MS", 10_000.0)
     sessions = prefilled(engine, 6)
     turns = []
     server = engine._ready.result()
-    turn = server._work
-    server._work = lambda works: (turns.append(len(works)), turn(works))
+    work = server._work
+    server._work = lambda heads, keys, most_ms: (turns.append(len(keys)), work(heads, keys, most_ms))
     release = hold(engine)
     looks = [session.attention(0) for session in sessions]
     release.set()

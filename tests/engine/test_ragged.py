@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine import ragged
-from engine.attention import row_weights
+from engine import attention, ragged
+from engine.attention import row_weights, rows_of_layers
 from engine.kv_store import FIRST_CAPACITY, KVStore
 from engine.model_runner import Feed, ModelRunner
 from tests.engine.architectures import tiny_model
@@ -116,3 +116,18 @@ def test_latent_attention_keeps_the_layers_apart():
     runner = ModelRunner(tiny_model("deepseek_v3"))
     assert not runner.layers_are_alike
     assert runner.new_store().alike is False
+
+
+@pytest.mark.parametrize(
+    "name", ["llama", "gemma2", "gpt_oss", "mistral"]
+)  # plain; capped and windowed; sinks; windowed
+@pytest.mark.parametrize("copied", [0, 10**9])  # layer by layer, together where that can be
+def test_rows_of_all_layers_are_each_layers_own_row(name, copied, monkeypatch):
+    monkeypatch.setattr(attention, "COPIED_BYTES", copied)
+    runner = ModelRunner(tiny_model(name))
+    (store,) = prefilled(runner, (70,))
+    queries = runner.forward([Feed(store, (9,))]).rows[0].queries
+    keys = [store.view(layer, store.length)[0] for layer in range(runner.num_layers)]
+    together = rows_of_layers([queries[layer] for layer in range(runner.num_layers)], keys)
+    for layer, row in enumerate(together):
+        torch.testing.assert_close(row, row_weights(queries[layer], keys[layer]), atol=1e-6, rtol=0)

@@ -14,15 +14,23 @@ def works(names: str) -> list[Waiting]:
 
 
 def test_all_who_wait_for_a_token_share_one_forward() -> None:
-    assert Scheduler(64).plan(steps("abc")) == Turn(batches=(("a", "b", "c"),), work=())
+    assert Scheduler(64).plan(steps("abc")) == Turn(batches=(("a", "b", "c"),), brief=(), work=())
 
 
 def test_steps_and_work_go_side_by_side_in_one_turn() -> None:
-    assert Scheduler(64).plan([*works("x"), *steps("a")]) == Turn((("a",),), ("x",))
+    assert Scheduler(64).plan([*works("x"), *steps("a")]) == Turn((("a",),), (), ("x",))
+
+
+def test_what_is_brief_is_told_apart_from_long_work_and_goes_round_by_itself() -> None:
+    scheduler = Scheduler(64)
+    waiting = [*works("x"), *(Waiting(name, "brief") for name in "bc")]
+    assert scheduler.plan(waiting) == Turn((), ("b", "c"), ("x",))
+    scheduler.served("b")  # the time was up after one
+    assert scheduler.plan(waiting).brief == ("c", "b")
 
 
 def test_nobody_waiting_is_an_empty_turn() -> None:
-    assert Scheduler(64).plan([]) == Turn((), ())
+    assert Scheduler(64).plan([]) == Turn((), (), ())
 
 
 def test_five_sessions_in_forwards_of_two_take_turns() -> None:
