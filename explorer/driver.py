@@ -25,7 +25,9 @@ from explorer.workspace import Workspace
 
 log = logging.getLogger(__name__)
 
-PATIENCE_S = 0.3  # how long one call may wait for the engine
+PATIENCE_S = 0.3  # how long one call may wait for the engine; twice as long at each later call for the same command,
+LONGEST_S = 2.0  # up to this, so that a class whose engine is full does not spend its processors on asking
+LONGEST_CANCELLABLE_S = 1.0  # the same for what shows its progress and can be stopped: a stop waits as long
 FREEING_S = 10.0
 FORGOTTEN = "The server no longer has this session. The page rebuilds it; try again in a moment."
 CANCELLABLE = frozenset({"prefill", "hello", "model", "prompt_rows"})
@@ -78,12 +80,21 @@ class MountLog:
 
 @dataclass(slots=True)
 class Job:
-    """The command under way."""
+    """The command under way.
+
+    calls  how many calls have waited for it in vain
+    """
 
     command: Command
     log: MountLog
     running: Running
     waiting: Future[Any] | None = None
+    calls: int = 0
+
+    def patience_s(self, first_s: float) -> float:
+        """How long the next call may wait."""
+        most = LONGEST_CANCELLABLE_S if self.command.op in CANCELLABLE else LONGEST_S
+        return min(most, first_s * float(2**self.calls))
 
 
 class TabDriver:
@@ -129,7 +140,8 @@ class TabDriver:
             for n in [n for n in log_of_mount.answers if n <= wire.seen]:
                 del log_of_mount.answers[n]
             self._cancel_for_stop(wire, log_of_mount)
-            self.backlog = not self._run(wire, log_of_mount, time.monotonic() + self._patience_s)
+            patience_s = self.job.patience_s(self._patience_s) if self.job else self._patience_s
+            self.backlog = not self._run(wire, log_of_mount, time.monotonic() + patience_s)
 
     def disown(self, wire: Wire) -> None:
         """Take in commands meant for a tab that is gone: none is run, each is told so, later ones are welcome."""
@@ -167,6 +179,7 @@ class TabDriver:
                 if job.waiting is not None:
                     wait([job.waiting], timeout=max(0.0, deadline - time.monotonic()))
                     if not job.waiting.done():
+                        job.calls += 1
                         return False
                 job.waiting = _resume(job)
         except StopIteration as stop:

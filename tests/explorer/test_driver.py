@@ -13,7 +13,7 @@ from explorer.engine_pool import EnginePool
 from explorer.leases import Registry
 from explorer.operation import at_once
 from explorer.runtime import Runtime
-from explorer.wire import parse
+from explorer.wire import Command, parse
 from tests.explorer.page_client import Page, engine_held, prefilled
 
 # --- exactly once ---------------------------------------------------------------------------------------------
@@ -202,6 +202,26 @@ def test_a_value_that_is_no_wire_is_refused():
 
 
 # --- busy -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("op", "waits"), [("step", [0.3, 0.6, 1.2, 2.0, 2.0]), ("prefill", [0.3, 0.6, 1.0, 1.0])])
+def test_the_longer_a_command_takes_the_less_often_its_page_asks(op, waits):
+    job = driver.Job(Command(1, op, {}), driver.MountLog(), iter(()))
+    for calls, seconds in enumerate(waits):
+        job.calls = calls
+        assert job.patience_s(0.3) == pytest.approx(seconds)
+
+
+def test_every_call_that_waits_in_vain_is_counted(page):
+    prefilled(page)
+    page.tab._patience_s = 0.01
+    with engine_held(page):
+        page.queue("step")
+        for calls in (1, 2, 3):
+            page.say()
+            assert page.tab.job.calls == calls
+    page.say()
+    assert len(page.steps) == 2
 
 
 def test_long_work_is_busy_until_done_and_runs_once(page):
