@@ -26,7 +26,7 @@ from engine.measure import synchronise
 SWEEP_BYTES = {"cpu": 128 << 20, "cuda": 1 << 30}  # at least; and four times the largest cache
 MATRIX_BYTES = {"cpu": 8 << 20, "cuda": 256 << 20}
 WIDTH = 2048  # of every matrix that is swept
-SWEEP_S, MULTIPLY_S = 0.4, 0.2  # time to spend, allocation apart
+SWEEP_S, MULTIPLY_S = 0.25, 0.15  # time to spend, allocation apart
 MIN_PASSES, PATIENCE = 3, 2  # on a busy machine as many passes, but not for more than this many times as long
 SAMPLE, ROUNDS = 3, 4  # matrices and rounds that the kernel is chosen by
 SIDES = (256, 512, 1024, 2048, 4096, 8192)  # of the square products, tried upwards while one is quick
