@@ -18,9 +18,7 @@ from numpy.typing import NDArray
 from engine.records import CANDIDATES, SHOWN, TAIL_BINS, Candidates, Stage
 
 TOP = 16  # likeliest tokens named at every stage
-RANKED = (
-    1024  # likeliest tokens put in order: ranking a whole vocabulary costs milliseconds, and hardly a draw needs it
-)
+RANKED = 1024  # likeliest tokens put in order: ranking a whole vocabulary takes milliseconds, and few draws need it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
