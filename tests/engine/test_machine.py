@@ -9,20 +9,14 @@ from engine import machine
 from engine.errors import EngineBusy
 from tests.engine.architectures import tiny_engine
 from tests.engine.holding import hold
+from tests.engine.quick_machine import measure_quickly
 
 CPU = torch.device("cpu")
 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    """Small sweeps, and nothing remembered from other tests."""
-    monkeypatch.setattr(machine, "_known", {})
-    monkeypatch.setattr(machine, "SWEEP_BYTES", {"cpu": 8 << 20})
-    monkeypatch.setattr(machine, "MATRIX_BYTES", {"cpu": 4 << 20})
-    monkeypatch.setattr(machine, "_last_level_cache", lambda: 0)
-    monkeypatch.setattr(machine, "SWEEP_S", 0.01)
-    monkeypatch.setattr(machine, "MULTIPLY_S", 0.01)
-    monkeypatch.setattr(machine, "SIDES", (64, 128))
+    measure_quickly(monkeypatch)
 
 
 @pytest.fixture

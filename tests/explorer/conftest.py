@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import streamlit as st
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from engine.config import EngineConfig
+from explorer import runtime
 from explorer.engine_pool import EnginePool
 from explorer.leases import Registry
 from explorer.runtime import Runtime
@@ -61,6 +63,16 @@ def pool(config: EngineConfig) -> Iterator[EnginePool]:
     made.request().future.result(timeout=120)
     yield made
     made.close()
+
+
+@pytest.fixture
+def app_server(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The app's own runtime on the tiny model, made by the first page that asks for it and closed afterwards."""
+    st.cache_resource.clear()
+    monkeypatch.setenv("LOUPE_MODEL", str(tiny_folder))
+    yield
+    runtime.runtime().pool.close()
+    st.cache_resource.clear()
 
 
 @pytest.fixture

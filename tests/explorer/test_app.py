@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from explorer import runtime
@@ -21,14 +19,7 @@ APP = str(Path(__file__).resolve().parents[2] / "app.py")
 HOSTILE = 'a<b & "c" </script><img src=x onerror=alert(1)> $5 and $9 _x_ [y](z) `c` :red[no]'
 
 
-@pytest.fixture(autouse=True)
-def own_server(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A server on the tiny model, closed afterwards."""
-    st.cache_resource.clear()
-    monkeypatch.setenv("LOUPE_MODEL", str(tiny_folder))
-    yield
-    runtime.runtime().pool.close()
-    st.cache_resource.clear()
+pytestmark = pytest.mark.usefixtures("app_server")
 
 
 class App:

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from engine import machine
 from explorer.hosting import Hosting
 from explorer.leases import Registry
 from explorer.runtime import Runtime
 from tests.engine.holding import hold
+from tests.engine.quick_machine import measure_quickly
 from tests.explorer.page_client import Page, prefilled
 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    monkeypatch.setattr(machine, "_known", {})
-    monkeypatch.setattr(machine, "SWEEP_BYTES", {"cpu": 8 << 20})
-    monkeypatch.setattr(machine, "MATRIX_BYTES", {"cpu": 4 << 20})
-    monkeypatch.setattr(machine, "_last_level_cache", lambda: 0)
-    monkeypatch.setattr(machine, "SWEEP_S", 0.01)
-    monkeypatch.setattr(machine, "MULTIPLY_S", 0.01)
-    monkeypatch.setattr(machine, "SIDES", (64,))
+    measure_quickly(monkeypatch, (64,))
 
 
 def test_a_step_says_what_it_has_to_read_and_to_do(page):

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from explorer import runtime
 from explorer.claims.catalogue import CLAIMS
 from explorer.claims.measured import NotInAClass, begin
 from explorer.hosting import Hosting
 
 
 @pytest.fixture(autouse=True)
-def own_server(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    st.cache_resource.clear()
-    monkeypatch.setenv("LOUPE_MODEL", str(tiny_folder))
+def _server(app_server: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(st, "page_link", lambda *_, **__: None)  # there is no navigation under AppTest
-    yield
-    runtime.runtime().pool.close()
-    st.cache_resource.clear()
 
 
 def opened(**params: str) -> AppTest:

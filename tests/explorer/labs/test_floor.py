@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from engine.config import EngineConfig
@@ -27,6 +24,7 @@ from explorer.labs.floor.two_precisions import Pair, Run, run_both
 from explorer.labs.progress import Stopped
 from explorer.theme import PALETTES
 from tests.engine.architectures import loaded, tiny_engine, tiny_model
+from tests.engine.quick_machine import measure_quickly
 
 LARGE, H100 = NAMED["Llama 3.1 70B"].shape, published(HARDWARE["H100 SXM"])
 COLOURS = PALETTES["dark"]
@@ -197,15 +195,7 @@ def second_engine(config: EngineConfig, progress):
 
 @pytest.fixture
 def quick_machine(monkeypatch):
-    from engine import machine
-
-    monkeypatch.setattr(machine, "_known", {})
-    monkeypatch.setattr(machine, "SWEEP_BYTES", {"cpu": 8 << 20})
-    monkeypatch.setattr(machine, "MATRIX_BYTES", {"cpu": 4 << 20})
-    monkeypatch.setattr(machine, "_last_level_cache", lambda: 0)
-    monkeypatch.setattr(machine, "SWEEP_S", 0.01)
-    monkeypatch.setattr(machine, "MULTIPLY_S", 0.01)
-    monkeypatch.setattr(machine, "SIDES", (64,))
+    measure_quickly(monkeypatch, (64,))
 
 
 def test_both_formats_step_the_same_prompt_and_the_second_engine_is_closed(quick_machine):
@@ -278,15 +268,6 @@ def test_where_the_two_texts_part_is_said():
 # --- the page -----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def own_server(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    st.cache_resource.clear()
-    monkeypatch.setenv("LOUPE_MODEL", str(tiny_folder))
-    yield
-    runtime.runtime().pool.close()
-    st.cache_resource.clear()
-
-
 def floor_page() -> None:
     from explorer.labs.floor.page import page
 
@@ -316,7 +297,7 @@ def measured_here(page: AppTest) -> None:
     assert not page.exception
 
 
-def test_the_page_opens_without_a_model_and_loads_none(own_server):
+def test_the_page_opens_without_a_model_and_loads_none(app_server):
     page = opened()
     assert "This roofline needs a run" in texts(page)
     assert next(warning.value for warning in page.warning).startswith("1 × H100 SXM does not hold this")
@@ -324,7 +305,7 @@ def test_the_page_opens_without_a_model_and_loads_none(own_server):
     assert len(page.get("plotly_chart")) == 4
 
 
-def test_a_link_sets_model_hardware_and_levers(own_server):
+def test_a_link_sets_model_hardware_and_levers(app_server):
     page = opened(model="GPT-2", on="TPU v5e", ctx="512", w_on="true", w="int8", d_on="true", d="4")
     assert not page.warning
     (bars_chart,) = (c for c in page.get("plotly_chart") if "Time per token" in c.proto.alt)
@@ -333,7 +314,7 @@ def test_a_link_sets_model_hardware_and_levers(own_server):
     assert "weights int8, 4 devices" in spec["data"][0]["y"][-1]
 
 
-def test_a_model_that_cannot_be_read_leaves_the_rest_of_the_page(own_server):
+def test_a_model_that_cannot_be_read_leaves_the_rest_of_the_page(app_server):
     page = opened(**{"from": "a config"})
     assert "There is no config here yet" in texts(page)
     page.text_area(key="pasted_config").set_value('{"model_type": "llama", "hidden_size": 64}').run()
@@ -343,7 +324,7 @@ def test_a_model_that_cannot_be_read_leaves_the_rest_of_the_page(own_server):
     assert ("million parameters", "124") in [(metric.label, metric.value) for metric in page.metric]
 
 
-def test_the_loaded_model_is_priced_as_it_is_loaded(own_server, quick_machine):
+def test_the_loaded_model_is_priced_as_it_is_loaded(app_server, quick_machine):
     page = opened()
     page.button(key="prefill_here").click().run()
     measured_here(page)
@@ -354,7 +335,7 @@ def test_the_loaded_model_is_priced_as_it_is_loaded(own_server, quick_machine):
     assert "weights fp32, cache fp32" in json.loads(chart.proto.spec)["data"][0]["y"][0]
 
 
-def test_a_measured_run_stands_on_the_roofline_of_this_machine(own_server, quick_machine):
+def test_a_measured_run_stands_on_the_roofline_of_this_machine(app_server, quick_machine):
     page = opened()
     page.button(key="prefill_here").click().run()
     measured_here(page)
@@ -363,7 +344,7 @@ def test_a_measured_run_stands_on_the_roofline_of_this_machine(own_server, quick
     assert "prefill, measured" in [trace.get("name") for trace in spec["data"]]
 
 
-def test_a_class_measures_nothing_and_loads_no_second_model(own_server, monkeypatch):
+def test_a_class_measures_nothing_and_loads_no_second_model(app_server, monkeypatch):
     monkeypatch.setenv("LOUPE_MODE", "hosted")
     page = opened()
     page.button(key="prefill_here").click().run()

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from engine.costs.paging import sessions_that_fit
@@ -17,7 +14,6 @@ from engine.errors import InvalidSettings
 from engine.key_records import KeyChange
 from engine.records import MemoryUse
 from engine.shapes import NAMED, from_config, from_json
-from explorer import runtime
 from explorer.labs.library import figures, looks, memory, pictures, queries
 from explorer.labs.library.allocation import POLICIES, allocate, block_owners, read_lengths
 from explorer.labs.library.kinds import kinds
@@ -251,15 +247,6 @@ def library() -> None:
     page()
 
 
-@pytest.fixture
-def own_server(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    st.cache_resource.clear()
-    monkeypatch.setenv("LOUPE_MODEL", str(tiny_folder))
-    yield
-    runtime.runtime().pool.close()
-    st.cache_resource.clear()
-
-
 def opened(**asked: str) -> AppTest:
     page = AppTest.from_function(library, default_timeout=60)
     page.query_params.update(asked)
@@ -276,19 +263,19 @@ def words(page: AppTest) -> str:
     return "\n".join(element.value for element in page.text)
 
 
-@pytest.mark.usefixtures("own_server")
+@pytest.mark.usefixtures("app_server")
 def test_the_page_calculates_what_its_link_asks_for():
     page = opened(model="GPT-3 175B", ctx="2,048", kv="fp16", w="fp16", on="another amount", gb="640", use="1")
     assert headline(page) == ["4.72 MB", "9.66 GB", "349 GB", "30"]
     assert len(page.get("plotly_chart")) == 5  # three of the calculator, two of allocation
 
 
-@pytest.mark.usefixtures("own_server")
+@pytest.mark.usefixtures("app_server")
 def test_weights_that_do_not_fit_are_said_so():
     assert "more than the 72.0 GB that may be used" in words(opened(model="Llama 3.1 70B"))
 
 
-@pytest.mark.usefixtures("own_server")
+@pytest.mark.usefixtures("app_server")
 def test_a_pasted_config_is_computed_and_a_bad_one_names_the_field_and_the_fix():
     config = json.dumps({**NAMED["Llama 3.2 1B"].config, "use_cache": True})
     page = opened(**{"from": "a config"})
@@ -300,18 +287,18 @@ def test_a_pasted_config_is_computed_and_a_bad_one_names_the_field_and_the_fix()
     assert "hidden_size" in words(page)
 
 
-@pytest.mark.usefixtures("own_server")
+@pytest.mark.usefixtures("app_server")
 def test_a_link_with_a_config_shows_it():
     config = json.dumps(dict(NAMED["Llama 3.2 1B"].config))
     assert headline(opened(**{"from": "a config", "config": config}))[0] == "32.8 kB"
 
 
-@pytest.mark.usefixtures("own_server")
+@pytest.mark.usefixtures("app_server")
 def test_a_long_sequence_leaves_out_the_reservation_and_says_why():
     assert "does not fit a reservation of 2,048" in words(opened(lens="100, 5000"))
 
 
-@pytest.mark.usefixtures("own_server")
+@pytest.mark.usefixtures("app_server")
 def test_the_live_part_shows_three_numbers_that_agree_and_moves_keys():
     page = opened(**{"from": "the loaded model", "of": "the engine's live sessions"})
     assert "No model is loaded in this tab yet" in words(page)

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from explorer import runtime
 from explorer.labs import live
 
-
-@pytest.fixture(autouse=True)
-def own_server(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    st.cache_resource.clear()
-    monkeypatch.setenv("LOUPE_MODEL", str(tiny_folder))
-    yield
-    runtime.runtime().pool.close()
-    st.cache_resource.clear()
+pytestmark = pytest.mark.usefixtures("app_server")
 
 
 def lab_page() -> None:

@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from engine import machine
 from engine.phases import Phases
-from explorer import runtime
 from explorer.labs.prefill_decode.measured import run
 from explorer.labs.progress import Job
+from tests.engine.quick_machine import measure_quickly
 
 
 @pytest.fixture(autouse=True)
-def own_server(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    st.cache_resource.clear()
-    monkeypatch.setenv("LOUPE_MODEL", str(tiny_folder))
-    monkeypatch.setattr(machine, "_known", {})
-    monkeypatch.setattr(machine, "SWEEP_BYTES", {"cpu": 8 << 20})
-    monkeypatch.setattr(machine, "MATRIX_BYTES", {"cpu": 4 << 20})
-    monkeypatch.setattr(machine, "_last_level_cache", lambda: 0)
-    monkeypatch.setattr(machine, "SWEEP_S", 0.01)
-    monkeypatch.setattr(machine, "MULTIPLY_S", 0.01)
-    monkeypatch.setattr(machine, "SIDES", (64, 128))
-    yield
-    runtime.runtime().pool.close()
-    st.cache_resource.clear()
+def _server(app_server: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    measure_quickly(monkeypatch)
 
 
 def lab_page() -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from engine.tiles import HeadInputs, exact
-from explorer import runtime
 from explorer.components import tile_walk
 from explorer.frame import read_plane, unpack
 from explorer.labs.tiles import walking
@@ -97,13 +94,7 @@ def test_the_component_is_one_module_with_nothing_left_to_import():
 # --- as Streamlit runs it -------------------------------------------------------------------------------------
 
 
-@pytest.fixture(autouse=True)
-def own_server(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    st.cache_resource.clear()
-    monkeypatch.setenv("LOUPE_MODEL", str(tiny_folder))
-    yield
-    runtime.runtime().pool.close()
-    st.cache_resource.clear()
+pytestmark = pytest.mark.usefixtures("app_server")
 
 
 def opened(**params: str) -> AppTest:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from engine.config import SamplingParams
@@ -20,15 +16,6 @@ from explorer.labs.without_cache.page import started
 from explorer.labs.without_cache.setup import Bounds, Setup, bounds
 from explorer.theme import PALETTES
 from tests.explorer.labs.test_without_cache import SMOL, race
-
-
-@pytest.fixture
-def own_server(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    st.cache_resource.clear()
-    monkeypatch.setenv("LOUPE_MODEL", str(tiny_folder))
-    yield
-    runtime.runtime().pool.close()
-    st.cache_resource.clear()
 
 
 def lab_page() -> None:
@@ -60,7 +47,7 @@ def said(page: AppTest) -> str:
     return "\n".join([text.value for text in page.text] + [caption.value for caption in page.caption])
 
 
-@pytest.mark.usefixtures("own_server")
+@pytest.mark.usefixtures("app_server")
 def test_a_race_counts_what_the_formulas_say_and_draws_the_same_tokens():
     page = opened(prompt="abcd", n="12")  # a byte a token: P = 4
     assert "114 positions without the cache" in said(page)  # 12 x 4 + 12 x 11 / 2
@@ -72,7 +59,7 @@ def test_a_race_counts_what_the_formulas_say_and_draws_the_same_tokens():
     assert len(page.get("plotly_chart")) == 5
 
 
-@pytest.mark.usefixtures("own_server")
+@pytest.mark.usefixtures("app_server")
 def test_another_setup_shows_no_result_of_the_old_one():
     page = raced(opened(prompt="abcd", n="5"))
     assert page.get("plotly_chart")
@@ -81,7 +68,7 @@ def test_another_setup_shows_no_result_of_the_old_one():
     assert not page.get("plotly_chart")
 
 
-@pytest.mark.usefixtures("own_server")
+@pytest.mark.usefixtures("app_server")
 def test_the_step_pages_prompt_is_raced_without_moving_its_run():
     page = opened(**{"from": "the Step page's", "n": "6", "draw": "the same u"})
     page.button(key="prefill_here").click().run()
@@ -94,7 +81,7 @@ def test_the_step_pages_prompt_is_raced_without_moving_its_run():
     assert tab.workspace.active.session.recipe == before
 
 
-@pytest.mark.usefixtures("own_server")
+@pytest.mark.usefixtures("app_server")
 def test_a_prompt_without_a_token_and_a_race_past_the_models_context_are_refused_in_words():
     page = opened(prompt="abc", n="10")
     page.text_input(key="prompt").set_value("").run()
@@ -105,7 +92,7 @@ def test_a_prompt_without_a_token_and_a_race_past_the_models_context_are_refused
     assert "Take 5 fewer" in said(page)
 
 
-@pytest.mark.usefixtures("own_server")
+@pytest.mark.usefixtures("app_server")
 def test_in_a_class_a_race_whose_last_forward_is_too_long_is_refused_before_it_begins(monkeypatch):
     monkeypatch.setenv("LOUPE_MODE", "hosted")
     page = opened(prompt="a" * 240, n="20")
