@@ -5,7 +5,7 @@
  * VERSION and STYLES are written in front of this file when it is bundled.
  */
 
-import { stepPage } from './step_page.js';
+import { stepPage } from '../components/step_page.js';
 
 const styles = new CSSStyleSheet();
 styles.replaceSync(STYLES);

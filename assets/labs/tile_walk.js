@@ -8,12 +8,12 @@
  * State for tests, on .tile-walk: data-tile (looked at, from 1), data-tiles.
  */
 
-import { make, setText } from './dom.js';
-import { formatCount, formatNumber, formatPlural } from './format.js';
-import { fitLabel, makeSurface } from './canvas.js';
-import { decodeFrame } from './frame.js';
-import { forgetPalette, paletteOf, themeOf } from './palette.js';
-import { plainToken } from './pieces.js';
+import { make, setText } from '../components/dom.js';
+import { formatCount, formatNumber, formatPlural } from '../components/format.js';
+import { fitLabel, makeSurface } from '../components/canvas.js';
+import { decodeFrame } from '../components/frame.js';
+import { forgetPalette, paletteOf, themeOf } from '../components/palette.js';
+import { plainToken } from '../components/pieces.js';
 
 const SETTLE_MS = 250;
 const LABEL_WIDTH = 34; // pixels: narrower columns carry no token

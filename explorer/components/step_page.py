@@ -15,28 +15,27 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.components.bundle import bundle_css, bundle_js, read_sources
+from explorer.components.bundle import bundle_css, bundle_js, needed_for, read_sources
 
-ASSETS = Path(__file__).resolve().parents[2] / "assets" / "components"
-DELIVERY = ASSETS.parent / "delivery"
-ENTRY = "code.js"
+ASSETS = Path(__file__).resolve().parents[2] / "assets"
+ENTRY = "delivery/code.js"
+PAGE = "delivery/page.js"
 NAME = "loupe_step_page"
 KEY = "step_page"
 CODE_KEY = "step_page_code"
 
 
 def code_script() -> str:
-    """All scripts and styles of assets/components as one module, under its version."""
-    entry = {ENTRY: (DELIVERY / ENTRY).read_text(encoding="utf-8")}
-    styles = f"const STYLES = {json.dumps(bundle_css(read_sources(ASSETS, '.css')))};\n"
-    module = styles + bundle_js(read_sources(ASSETS, ".js") | entry, ENTRY)
+    """The page's scripts and styles as one module, under its version."""
+    styles = f"const STYLES = {json.dumps(bundle_css(read_sources(ASSETS / 'components', '.css')))};\n"
+    module = styles + bundle_js(needed_for(ENTRY, read_sources(ASSETS, ".js")), ENTRY)
     return version_line(module) + module
 
 
 def page_script(code: str) -> str:
     """The few lines that wait for `code`, by its version."""
     version_line = code.split("\n", 1)[0]
-    return f"{version_line}\n{(DELIVERY / 'page.js').read_text(encoding='utf-8')}"
+    return f"{version_line}\n{(ASSETS / PAGE).read_text(encoding='utf-8')}"
 
 
 def version_line(module: str) -> str:

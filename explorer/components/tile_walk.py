@@ -7,28 +7,23 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.components.bundle import bundle_css, bundle_js, read_sources
+from explorer.components.bundle import bundle_css, bundle_js, needed_for, read_sources
 from explorer.components.step_page import ASSETS
 
-ENTRY = "tile_walk.js"
-SHARED = ("canvas.js", "dom.js", "format.js", "frame.js", "palette.js", "pieces.js")
-LABS = ASSETS.parent / "labs"
+ENTRY = "labs/tile_walk.js"
+STYLES = ("components/colours.css", "labs/tile_walk.css")  # the page's colours, then its own
 KEY = "tile_walk"
 
 
 def script() -> str:
-    """The component's one module."""
-    shared = read_sources(ASSETS, ".js")
-    own = read_sources(LABS, ".js")
-    return bundle_js({**{name: shared[name] for name in SHARED}, ENTRY: own[ENTRY]}, ENTRY)
+    """The component's one module: its own script, and what that uses of the Step page's drawing code."""
+    return bundle_js(needed_for(ENTRY, read_sources(ASSETS, ".js")), ENTRY)
 
 
 def styles() -> str:
-    """Its style sheet: the page's colours, then its own."""
-    name = "colours.css"
-    return bundle_css(
-        {name: read_sources(ASSETS, ".css")[name], "tile_walk.css": read_sources(LABS, ".css")["tile_walk.css"]}
-    )
+    """Its style sheet."""
+    sheets = read_sources(ASSETS, ".css")
+    return bundle_css({name: sheets[name] for name in STYLES})
 
 
 _component = st.components.v2.component("loupe_tile_walk", css=styles(), js=script(), isolate_styles=True)

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from explorer.components.bundle import BundleError, bundle_css, bundle_js, declared_names
-from explorer.components.step_page import code_script, page_script, version_line
+from explorer.components.bundle import BundleError, bundle_css, bundle_js, declared_names, needed_for, read_sources
+from explorer.components.step_page import ASSETS, code_script, page_script, version_line
 
 LEAF = "/** leaf */\nexport const WIDTH = 3;\nconst { a, b: c } = { a: 1, b: 2 };\nexport async function load() {}\n"
 MIDDLE = "import {\n  WIDTH,\n} from './leaf.js';\nexport class Box {}\nexport function area() { return WIDTH; }\n"
@@ -31,6 +31,31 @@ def test_files_come_after_what_they_import_and_the_entry_last():
 def test_an_entry_that_imports_nothing_still_comes_last():
     joined = bundle_js({"step.js": "export default 1;\n", "zzz.js": "export const LATE = 1;\n"}, "step.js")
     assert joined.index("zzz.js") < joined.index("step.js")
+
+
+def test_an_import_is_read_relative_to_the_file_it_stands_in():
+    joined = bundle_js(
+        {
+            "page/step.js": "import { draw } from './panels/one.js';\nexport default draw;\n",
+            "page/panels/one.js": "import { WIDTH } from '../../leaf.js';\nexport const draw = WIDTH;\n",
+            "leaf.js": LEAF,
+        },
+        "page/step.js",
+    )
+    places = [joined.index(f"// --- {name} ---") for name in ("leaf.js", "page/panels/one.js", "page/step.js")]
+    assert places == sorted(places)
+    assert "import" not in joined
+
+
+def test_a_file_that_the_entry_never_reaches_is_left_out():
+    files = {"step.js": PAGE, "middle.js": MIDDLE, "leaf.js": LEAF, "zzz.js": "export const LATE = 1;\n"}
+    assert set(needed_for("step.js", files)) == {"step.js", "middle.js", "leaf.js"}
+
+
+def test_every_script_of_the_step_page_is_reached():
+    scripts = read_sources(ASSETS, ".js")
+    own = {name for name in scripts if name.startswith("components/")}
+    assert own <= set(needed_for("delivery/code.js", scripts))
 
 
 def test_imports_go_and_only_the_default_export_stays():
