@@ -6,8 +6,8 @@ from pathlib import Path
 
 import streamlit as st
 
+from explorer.hosting.runtime import runtime
 from explorer.pages import menu
-from explorer.runtime import runtime
 
 ASSETS = Path(__file__).parent / "assets"  # a Material icon would be fetched from the internet
 

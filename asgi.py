@@ -12,8 +12,8 @@ from pathlib import Path
 import streamlit as st
 from starlette.middleware import Middleware
 
-from explorer.health_route import HealthRoute
-from explorer.runtime import runtime
+from explorer.hosting.health_route import HealthRoute
+from explorer.hosting.runtime import runtime
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ from benchmarks.results import Row
 from benchmarks.setup import Bench
 from engine.config import EngineConfig, SamplingParams, StopRules
 from engine.llm_engine import LLMEngine
-from engine.measure import process_bytes
+from engine.measure.clocks import process_bytes
 from engine.session import DecodeSession
 
 PROMPT = tuple(range(1000, 1032))

@@ -10,11 +10,11 @@ from transformers import DynamicCache, PreTrainedModel
 
 from benchmarks.timing import Variant
 from engine.config import EngineConfig
-from engine.kernels import KernelReport, speed_up
-from engine.kv_store import KVStore
-from engine.model_loader import LoadedModel, load_model
-from engine.model_runner import Feed, ModelRunner
-from engine.stock_model import follow_weights, share_weights
+from engine.forward.kv_store import KVStore
+from engine.forward.model_runner import Feed, ModelRunner
+from engine.kernels.speed_up import KernelReport, speed_up
+from engine.models.loader import LoadedModel, load_model
+from engine.models.stock import follow_weights, share_weights
 
 TOKEN = 335  # any id does: the work of a step does not depend on it
 

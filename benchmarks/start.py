@@ -15,11 +15,11 @@ from benchmarks.timing import Timed
 FIRST_TOKEN = """
 from engine.config import EngineConfig
 from engine.llm_engine import LLMEngine
-from engine.model_loader import load_model
+from engine.models.loader import load_model
 config = EngineConfig(device="cpu", dtype="float32", fast_kernels=True)
 engine = LLMEngine(load_model(config), config)
 session = engine.create_session()
-session.prefill(engine.tokenizer.encode("The cat sat")).result()
+session.prefill(engine.text.tokenizer.encode("The cat sat")).result()
 print(session.records[0].emitted_ids)
 """
 

@@ -7,8 +7,8 @@ import torch
 from benchmarks.results import Row, ratio
 from benchmarks.setup import Bench, filled, our_step, stock_step
 from benchmarks.timing import Variant, interleave
-from engine.kv_store import KVStore
-from engine.linear_kernels import blocks, stock
+from engine.forward.kv_store import KVStore
+from engine.kernels.linear import blocks, stock
 
 MATRICES, HEIGHT, WIDTH = 8, 8192, 1024  # 256 MB in turn: far more than a processor caches
 SHORT, LONG = 32, 2048  # tokens of context

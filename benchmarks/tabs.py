@@ -18,12 +18,12 @@ from types import MappingProxyType
 
 from benchmarks.sessions import settled_bytes
 from engine.config import EngineConfig
-from engine.requests import at_once
-from explorer.engine_pool import EnginePool
-from explorer.hosting import IN_A_CLASS, Hosting
-from explorer.leases import Lease, Limits, Registry
-from explorer.runtime import Runtime, Tab, engine_config
-from explorer.wire import Command, Wire
+from engine.serving.requests import at_once
+from explorer.engines.pool import EnginePool
+from explorer.hosting.leases import Lease, Limits, Registry
+from explorer.hosting.limits import IN_A_CLASS, Hosting
+from explorer.hosting.runtime import Runtime, Tab, engine_config
+from explorer.live.wire import Command, Wire
 
 PROMPTS = tuple(f"Exercise {number}: the cat sat on the" for number in range(12))
 STEP: tuple[str, Mapping[str, object]] = ("step", MappingProxyType({}))

@@ -80,7 +80,7 @@ def settings(args: argparse.Namespace) -> tuple[SamplingParams, StopRules]:
 def run(args: argparse.Namespace, sampling: SamplingParams, stop: StopRules) -> int:
     """Load the model, then print its facts or step it until a rule stops it."""
     from engine.llm_engine import LLMEngine  # here, so that --help and bad settings answer without torch
-    from engine.model_loader import load_model
+    from engine.models.loader import load_model
 
     model = args.model or os.environ.get("LOUPE_MODEL") or EngineConfig().model
     config = EngineConfig(model=model, device=args.device, dtype=args.dtype)
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace, sampling: SamplingParams, stop: StopRules) -> 
 
 def encode(engine: LLMEngine, args: argparse.Namespace) -> EncodedPrompt:
     """The prompt as ids."""
-    from engine.tokenizer import ChatMessage
+    from engine.text.tokenizer import ChatMessage
 
     if args.chat:
         return engine.tokenizer.encode_chat([ChatMessage("user", args.prompt)])
@@ -182,7 +182,7 @@ TABLE_HEAD = (
 
 def as_row(engine: LLMEngine, record: StepRecord, attention: list[float] | None) -> str:
     """One step as a line of the table."""
-    from engine.tokenizer import visible
+    from engine.text.tokenizer import visible
 
     token = visible(engine.tokenizer.piece(record.emitted_ids[0]))
     u = "" if record.draw.u is None else f"{record.draw.u:.3f}"

@@ -2,7 +2,7 @@
 
 Each turn takes the oldest request of every session: decode steps go through one forward together, then long
 work gets a piece done (a prefill chunk, say), and round again. Requests of one session keep their order; who
-is next is scheduler.py's to say, and serving.py runs it.
+is next is scheduler.py's to say, and server.py runs it.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from typing import Any
 
 import torch
 
-from engine.capture import CaptureRing
 from engine.config import EngineConfig, Recipe, SamplingParams, StopRules
+from engine.decode.session_state import SessionState
+from engine.decode.stepping import Stepper
 from engine.errors import EngineBusy, EngineStopped
-from engine.kernels import KernelReport, speed_up
-from engine.machine import MachineRates, known, measure
-from engine.measure import now_ms
-from engine.meter import EngineCounters, EngineHealth, Meter
-from engine.model_loader import LoadedModel
-from engine.model_runner import ModelRunner
-from engine.prefix_cache import PrefixCache
+from engine.forward.capture import CaptureRing
+from engine.forward.model_runner import ModelRunner
+from engine.forward.prefix_cache import PrefixCache
+from engine.kernels.speed_up import KernelReport, speed_up
+from engine.measure.clocks import now_ms
+from engine.measure.machine_rates import MachineRates, known, measure
+from engine.models.loader import LoadedModel
+from engine.models.stock import follow_weights, share_weights
 from engine.records import StepRecord
-from engine.requests import RequestQueues, StepRequest, Work, WorkRequest, at_once, never
-from engine.serving import Server
+from engine.serving.counters import EngineCounters, EngineHealth, Meter
+from engine.serving.requests import RequestQueues, StepRequest, Work, WorkRequest, at_once, never
+from engine.serving.server import Server
+from engine.serving.session_table import SessionTable
 from engine.session import DecodeSession
-from engine.session_state import SessionState
-from engine.session_table import SessionTable
-from engine.stepping import Stepper
-from engine.stock_model import follow_weights, share_weights
 from engine.tokens import Role
 
 log = logging.getLogger(__name__)

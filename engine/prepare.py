@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from engine.config import EngineConfig
 from engine.errors import LoupeError
-from engine.model_source import is_ready, locate
+from engine.models.source import is_ready, locate
 
 
 class TerminalProgress:

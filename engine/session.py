@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine import looking, prefilling
 from engine.config import Recipe, SamplingParams, StopRules
+from engine.decode import inspection, prefilling
+from engine.decode.session_state import SessionState, Snapshot
 from engine.errors import UnknownStep
-from engine.measure import now_ms
+from engine.measure.clocks import now_ms
 from engine.records import Candidates, FinishReason, PromptRow, Stage, StageProbability, StepRecord
-from engine.requests import Pieces, StepRequest, at_once
-from engine.session_requests import SessionRequests
-from engine.session_state import SessionState, Snapshot
+from engine.serving.requests import Pieces, StepRequest, at_once
+from engine.serving.session_requests import SessionRequests
 from engine.tokens import EncodedPrompt, Role
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class DecodeSession(SessionRequests):
             if not 0 <= token_id < self.engine.info.vocab_size:
                 size = self.engine.info.vocab_size
                 raise UnknownStep(f"There is no token {token_id}: ids go from 0 to {size - 1:,}.")
-            logits = looking.logits_at(self.engine.stepper.runner, self._state, len(self._state.records) - 1)
+            logits = inspection.logits_at(self.engine.stepper.runner, self._state, len(self._state.records) - 1)
             return self.engine.stepper.redraw(self._state, logits, token_id)
 
         return self._soon(work, cut=True)
@@ -192,23 +192,25 @@ class DecodeSession(SessionRequests):
 
     def attention(self, step: int) -> Future[NDArray[np.float32]]:
         """(L, H, K): what the last query of a step gave to each of its K keys. Rows sum to 1, less a sink's share."""
-        return self._soon(lambda: looking.attention_at(self.engine.stepper.runner, self._state, step))
+        return self._soon(lambda: inspection.attention_at(self.engine.stepper.runner, self._state, step))
 
     def prompt_attention(self, layer: int, head: int) -> Future[NDArray[np.float32]]:
         """(T, T): every prompt token's row of one head."""
         return self._restored(
-            at_once(lambda: looking.prompt_attention(self.engine.stepper.runner, self._state, layer, head))
+            at_once(lambda: inspection.prompt_attention(self.engine.stepper.runner, self._state, layer, head))
         )
 
     def what_if(self, step: int, sampling: SamplingParams) -> Future[tuple[Candidates, tuple[Stage, ...]]]:
         """The distribution of a step under other settings; no token is drawn again."""
-        return self._soon(lambda: looking.what_if(self.engine.stepper, self._state, step, sampling))
+        return self._soon(lambda: inspection.what_if(self.engine.stepper, self._state, step, sampling))
 
     def probabilities_of(
         self, step: int, token_id: int, sampling: SamplingParams | None = None
     ) -> Future[tuple[StageProbability, ...]]:
         """One token's probability after every stage of a step."""
-        return self._soon(lambda: looking.probabilities_at(self.engine.stepper, self._state, step, token_id, sampling))
+        return self._soon(
+            lambda: inspection.probabilities_at(self.engine.stepper, self._state, step, token_id, sampling)
+        )
 
     def prompt_rows(self) -> Future[tuple[PromptRow, ...]]:
         """What the model would have said after each prompt token."""

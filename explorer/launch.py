@@ -13,7 +13,7 @@ from pathlib import Path
 
 from engine.errors import InvalidSettings
 from engine.prepare import prepare_or_exit
-from explorer.hosting import from_environment
+from explorer.hosting.limits import from_environment
 
 APP = Path(__file__).resolve().parent.parent / "app.py"
 

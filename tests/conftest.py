@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, sync_playwright
 from tools.browser import NoBrowser, require_browser
 
 if TYPE_CHECKING:
-    from engine.model_loader import LoadedModel
+    from engine.models.loader import LoadedModel
 
 QUIET = (
     "--no-sandbox",
@@ -31,7 +31,7 @@ def bundled() -> LoadedModel:
     Mark tests that use it `slow`. It is shared, so a test that changes the model must put it back.
     """
     from engine.config import EngineConfig
-    from engine.model_loader import load_model
+    from engine.models.loader import load_model
 
     return load_model(EngineConfig(device="cpu", dtype="float32"))
 

@@ -8,12 +8,12 @@
  * State for tests, on .tile-walk: data-tile (looked at, from 1), data-tiles.
  */
 
-import { make, setText } from '../components/dom.js';
-import { formatCount, formatNumber, formatPlural } from '../components/format.js';
-import { fitLabel, makeSurface } from '../components/canvas.js';
-import { decodeFrame } from '../components/frame.js';
-import { forgetPalette, paletteOf, themeOf } from '../components/palette.js';
-import { plainToken } from '../components/pieces.js';
+import { make, setText } from '../step_page/drawing/dom.js';
+import { formatCount, formatNumber, formatPlural } from '../step_page/drawing/format.js';
+import { fitLabel, makeSurface } from '../step_page/drawing/canvas.js';
+import { decodeFrame } from '../step_page/store/frame.js';
+import { forgetPalette, paletteOf, themeOf } from '../step_page/drawing/palette.js';
+import { plainToken } from '../step_page/drawing/pieces.js';
 
 const SETTLE_MS = 250;
 const LABEL_WIDTH = 34; // pixels: narrower columns carry no token

@@ -12,7 +12,7 @@ from typing import Any
 from websockets.exceptions import ConnectionClosed
 
 from benchmarks.load.connection import Connection
-from explorer.frame import unpack
+from explorer.live.frame import unpack
 
 RESEND_AFTER_S = 4.0
 DRAW_S = 0.016  # a browser asks again once a frame is drawn

@@ -22,7 +22,7 @@ from engine.config import EngineConfig
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
-    from engine.model_loader import LoadedModel
+    from engine.models.loader import LoadedModel
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
 MAX_BATCH = "LOUPE_BENCH_MAX_BATCH"

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 from explorer.claims import (
+    cache_contents,
     cache_size,
-    drawing,
-    in_tiles,
+    decode_loop,
+    flash_attention,
+    gpt3_conversation,
     intensity,
-    nine_or_fourteen,
+    lower_bound,
     prefill_decode,
+    sampling,
     speculation,
-    the_cache,
-    the_floor,
-    the_loop,
     without_cache,
 )
 from explorer.claims.claim import Claim, Topic
 
 TOPICS: tuple[Topic, ...] = (
-    the_loop.TOPIC,
+    decode_loop.TOPIC,
     prefill_decode.TOPIC,
-    the_cache.TOPIC,
+    cache_contents.TOPIC,
     without_cache.TOPIC,
     cache_size.TOPIC,
-    the_floor.TOPIC,
+    lower_bound.TOPIC,
     intensity.TOPIC,
-    in_tiles.TOPIC,
-    *drawing.TOPICS,
+    flash_attention.TOPIC,
+    *sampling.TOPICS,
     speculation.TOPIC,
-    nine_or_fourteen.TOPIC,
+    gpt3_conversation.TOPIC,
 )
 CLAIMS: tuple[Claim, ...] = tuple(claim for topic in TOPICS for claim in topic.claims)

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from engine.costs import ModelShape
-from engine.hardware import HARDWARE, Hardware
+from engine.measure.hardware import HARDWARE, Hardware
 from engine.shapes import NAMED
 
 Verdict = Literal["exact", "rounded", "conditional", "wrong", "not verifiable"]

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from engine.claim_records import Finding
 from engine.errors import LoupeError
-from explorer import bridge
-from explorer.hosting import Hosting
+from engine.studies.claim_records import Finding
+from explorer.engines import bridge
+from explorer.hosting.limits import Hosting
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine

@@ -7,15 +7,15 @@ from concurrent.futures import Future
 
 import streamlit as st
 
-from engine.claim_records import Finding
 from engine.errors import LoupeError
+from engine.studies.claim_records import Finding
 from explorer.claims import measured, words
 from explorer.claims.catalogue import CLAIMS, TOPICS
 from explorer.claims.claim import STEP, VERDICTS, Claim, See, Verdict
+from explorer.hosting.runtime import runtime
 from explorer.labs import catalogue, charts, controls, live, progress, shell
 from explorer.labs.shell import escaped
 from explorer.pages import step
-from explorer.runtime import runtime
 
 ALL = "all"
 CLAIM = "claim"  # one claim alone, in the URL

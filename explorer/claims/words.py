@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from engine.claim_records import Reading
+from engine.studies.claim_records import Reading
 from explorer.claims.catalogue import TOPICS
 from explorer.claims.claim import Claim, Number
 from explorer.labs.charts import number_text

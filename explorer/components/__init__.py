@@ -1,1 +1,1 @@
-"""Python wrappers of the browser components; their .js and .css are in assets/components."""
+"""Python wrappers of the browser components; their .js and .css are in assets/step_page."""

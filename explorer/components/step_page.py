@@ -2,7 +2,7 @@
 
 Streamlit sends a component's scripts and styles again with every change of its data: here 300 kB beside a frame of
 15 kB. So they are a component of their own, whose element never changes and is therefore sent once; the component
-that gets the frames has a few lines of script, which pick them up (assets/delivery).
+that gets the frames has a few lines of script, which pick them up (assets/step_page/delivery).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.components.bundle import bundle_css, bundle_js, needed_for, read_sources
+from explorer.components.module_bundle import bundle_css, bundle_js, needed_for, read_sources
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
-ENTRY = "delivery/code.js"
-PAGE = "delivery/page.js"
+ENTRY = "step_page/delivery/code.js"
+PAGE = "step_page/delivery/page.js"
 NAME = "loupe_step_page"
 KEY = "step_page"
 CODE_KEY = "step_page_code"
@@ -27,7 +27,7 @@ CODE_KEY = "step_page_code"
 
 def code_script() -> str:
     """The page's scripts and styles as one module, under its version."""
-    styles = f"const STYLES = {json.dumps(bundle_css(read_sources(ASSETS / 'components', '.css')))};\n"
+    styles = f"const STYLES = {json.dumps(bundle_css(read_sources(ASSETS / 'step_page', '.css')))};\n"
     module = styles + bundle_js(needed_for(ENTRY, read_sources(ASSETS, ".js")), ENTRY)
     return version_line(module) + module
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.components.bundle import bundle_css, bundle_js, needed_for, read_sources
+from explorer.components.module_bundle import bundle_css, bundle_js, needed_for, read_sources
 from explorer.components.step_page import ASSETS
 
 ENTRY = "labs/tile_walk.js"
-STYLES = ("components/colours.css", "labs/tile_walk.css")  # the page's colours, then its own
+STYLES = ("step_page/style/colours.css", "labs/tile_walk.css")  # the page's colours, then its own
 KEY = "tile_walk"
 
 

@@ -31,7 +31,7 @@ class Lab:
 
 
 LABS: tuple[Lab, ...] = (
-    Lab("The floor", "floor", "explorer.labs.floor.page", "How fast a step could be, and what moves that bound."),
+    Lab("The floor", "floor", "explorer.labs.roofline.page", "How fast a step could be, and what moves that bound."),
     Lab(
         "Without the cache",
         "without-cache",
@@ -44,8 +44,13 @@ LABS: tuple[Lab, ...] = (
         "explorer.labs.prefill_decode.page",
         "One sweep over the prompt against one turn per new token.",
     ),
-    Lab("The library", "library", "explorer.labs.library.page", "What the cache takes, for any model and any crowd."),
-    Lab("Tiles", "tiles", "explorer.labs.tiles.page", "Softmax computed tile by tile, and the traffic that saves."),
+    Lab("The library", "library", "explorer.labs.kv_memory.page", "What the cache takes, for any model and any crowd."),
+    Lab(
+        "Tiles",
+        "tiles",
+        "explorer.labs.flash_attention.page",
+        "Softmax computed tile by tile, and the traffic that saves.",
+    ),
 )
 
 CLAIMS = Lab("Claims", "claims", "explorer.claims.page", "What is said about the decode loop, computed again.")

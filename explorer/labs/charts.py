@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import plotly.graph_objects as go
 import streamlit as st
 
-from explorer.theme import PALETTES, Palette, ThemeName
+from explorer.pages.theme import PALETTES, Palette, ThemeName
 
 Rows: TypeAlias = Sequence[Mapping[str, object]]
 

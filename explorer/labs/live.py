@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from explorer import state
-from explorer.examples import EXAMPLES
+from explorer.hosting.runtime import Tab, runtime
+from explorer.live.wire import Command, Wire
 from explorer.pages import tab as this_tab
-from explorer.pages import waiting
+from explorer.pages import tab_names, waiting
 from explorer.pages.loading import running_model
-from explorer.runtime import Tab, runtime
-from explorer.wire import Command, Wire
+from explorer.workspace.examples import EXAMPLES
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
@@ -113,9 +112,9 @@ def take_back() -> None:
     """After a reload: go on with the session that the tab's own storage names. Once at the top of a page."""
     if this_tab.known() is not None:
         return
-    sid, owner = waiting.remembered(_MEMORY), state.owner()
+    sid, owner = waiting.remembered(_MEMORY), tab_names.owner()
     if sid is not None and runtime().take_back(sid, owner):
-        state.set_sid(sid)
+        tab_names.set_sid(sid)
 
 
 def lengths(engine: LLMEngine) -> tuple[int, ...]:

@@ -15,9 +15,9 @@ import streamlit as st
 from engine.costs.shape import ModelShape
 from engine.errors import InvalidConfig, LoupeError
 from engine.shapes import NAMED, from_config, from_json
-from explorer import bridge
+from explorer.engines import bridge
+from explorer.hosting.runtime import runtime
 from explorer.labs import controls, live
-from explorer.runtime import runtime
 
 BY_NAME, LOADED, PASTED, HUB = "by name", "the loaded model", "a config", "from the Hub"
 CONFIG = "config"  # the pasted config's name in the URL

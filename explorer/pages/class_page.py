@@ -11,10 +11,10 @@ import time
 
 import streamlit as st
 
-from explorer.class_now import ClassNow, class_now
+from explorer.hosting.class_now import ClassNow, class_now
+from explorer.hosting.runtime import Runtime, runtime
 from explorer.pages.loading import WIDTH
-from explorer.runtime import Runtime, runtime
-from explorer.theme import format_bytes, format_count
+from explorer.pages.theme import format_bytes, format_count
 
 REFRESH_S = 2.0
 LONG_TEXT = 900  # characters: beyond, a text scrolls in a window of its own

@@ -10,8 +10,8 @@ from concurrent.futures import wait
 
 import streamlit as st
 
-from explorer.engine_pool import EnginePool, Loading
-from explorer.hosting import Hosting
+from explorer.engines.pool import EnginePool, Loading
+from explorer.hosting.limits import Hosting
 
 log = logging.getLogger(__name__)
 

@@ -10,12 +10,12 @@ import logging
 
 import streamlit as st
 
-from explorer import state
-from explorer.checked import BadCommand
 from explorer.components import step_page
+from explorer.hosting.runtime import Tab, runtime
+from explorer.live.wire import Wire, parse
+from explorer.operations.checked import BadCommand
+from explorer.pages import tab_names
 from explorer.pages.tab import entered
-from explorer.runtime import Tab, runtime
-from explorer.wire import Wire, parse
 
 log = logging.getLogger(__name__)
 
@@ -43,12 +43,12 @@ def _component() -> None:
 def _on_wire_change() -> None:
     tab, wire = _known_tab(), _read(step_page.said())
     if tab is not None and wire is not None:  # without a tab the page's body opens one
-        state.set_sid(runtime().receive(tab, state.owner(), wire).sid)
+        tab_names.set_sid(runtime().receive(tab, tab_names.owner(), wire).sid)
 
 
 def _known_tab() -> Tab | None:
     """This tab on the server, without waiting: where its engine has ended, on the next one if that runs already."""
-    there, owner, sid = runtime(), state.owner(), state.sid()
+    there, owner, sid = runtime(), tab_names.owner(), tab_names.sid()
     tab = there.tab(sid, owner)
     if tab is not None:
         return tab

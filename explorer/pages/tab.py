@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from explorer import state
-from explorer.door import Waiting
-from explorer.pages import waiting
+from explorer.hosting.runtime import Tab, hold, runtime
+from explorer.hosting.waiting_line import Waiting
+from explorer.pages import tab_names, waiting
 from explorer.pages.loading import running_model
-from explorer.runtime import Tab, hold, runtime
 
 
 def known() -> Tab | None:
     """The tab as it is; None where it has asked for nothing yet. Loads nothing and waits for nothing."""
-    owner = state.owner()
-    tab = runtime().tab(state.sid(), owner)
+    owner = tab_names.owner()
+    tab = runtime().tab(tab_names.sid(), owner)
     if tab is not None:
         hold(tab.sid, owner)
     return tab
@@ -28,16 +27,16 @@ def entered(link: Mapping[str, Sequence[str]]) -> Tab | None:
     """
     tab = known() or _made_or_revived(link)
     if tab is not None:
-        hold(tab.sid, state.owner())
+        hold(tab.sid, tab_names.owner())
     return tab
 
 
 def _made_or_revived(link: Mapping[str, Sequence[str]]) -> Tab | None:
-    there, owner = runtime(), state.owner()
+    there, owner = runtime(), tab_names.owner()
     loading = running_model(there.pool, there.hosting)
     if loading is None:
         return None
-    revived = there.revive(state.sid(), owner, loading)
+    revived = there.revive(tab_names.sid(), owner, loading)
     if revived is not None:
         return revived
     admitted = there.admit(owner, link, loading)
@@ -45,5 +44,5 @@ def _made_or_revived(link: Mapping[str, Sequence[str]]) -> Tab | None:
         there.pool.leave(loading)
         waiting.line()
         return None
-    state.set_sid(admitted.sid)
+    tab_names.set_sid(admitted.sid)
     return admitted

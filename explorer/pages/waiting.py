@@ -11,10 +11,10 @@ from typing import Any
 
 import streamlit as st
 
-from explorer import state
-from explorer.door import Waiting
+from explorer.hosting.runtime import runtime
+from explorer.hosting.waiting_line import Waiting
+from explorer.pages import tab_names
 from explorer.pages.loading import WIDTH
-from explorer.runtime import runtime
 
 ASK_EVERY_S = 2.0
 KEY = "waiting"
@@ -30,11 +30,11 @@ def line() -> None:
 
 @st.fragment(run_every=ASK_EVERY_S)
 def _line() -> None:
-    there, owner = runtime(), state.owner()
+    there, owner = runtime(), tab_names.owner()
     stand_in_line(owner)
     sid = remembered()
     if sid is not None and there.take_back(sid, owner):
-        state.set_sid(sid)
+        tab_names.set_sid(sid)
         st.rerun()
     waiting = there.ask(owner)
     if waiting is None:

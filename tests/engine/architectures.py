@@ -14,10 +14,10 @@ from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel, PreT
 from engine.config import EngineConfig
 from engine.facts import ModelInfo
 from engine.llm_engine import LLMEngine
-from engine.measure import unique_bytes
-from engine.model_loader import LoadedModel
-from engine.shapes.loaded import shape_of
-from engine.tokenizer import Tokenizer
+from engine.measure.clocks import unique_bytes
+from engine.models.loaded_shape import shape_of
+from engine.models.loader import LoadedModel
+from engine.text.tokenizer import Tokenizer
 
 SMALL: dict[str, Any] = {
     "vocab_size": 300,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from engine import machine
+from engine.measure import machine_rates
 
 
 def measure_quickly(monkeypatch: pytest.MonkeyPatch, sides: tuple[int, ...] = (64, 128)) -> None:
     """Small sweeps and products of these sides, for as long as `monkeypatch` lasts."""
-    monkeypatch.setattr(machine, "_known", {})
-    monkeypatch.setattr(machine, "SWEEP_BYTES", {"cpu": 8 << 20})
-    monkeypatch.setattr(machine, "MATRIX_BYTES", {"cpu": 4 << 20})
-    monkeypatch.setattr(machine, "_last_level_cache", lambda: 0)
-    monkeypatch.setattr(machine, "SWEEP_S", 0.01)
-    monkeypatch.setattr(machine, "MULTIPLY_S", 0.01)
-    monkeypatch.setattr(machine, "SIDES", sides)
+    monkeypatch.setattr(machine_rates, "_known", {})
+    monkeypatch.setattr(machine_rates, "SWEEP_BYTES", {"cpu": 8 << 20})
+    monkeypatch.setattr(machine_rates, "MATRIX_BYTES", {"cpu": 4 << 20})
+    monkeypatch.setattr(machine_rates, "_last_level_cache", lambda: 0)
+    monkeypatch.setattr(machine_rates, "SWEEP_S", 0.01)
+    monkeypatch.setattr(machine_rates, "MULTIPLY_S", 0.01)
+    monkeypatch.setattr(machine_rates, "SIDES", sides)

@@ -91,7 +91,7 @@ def test_a_verdict_that_raises_before_the_forward_reaches_its_session_alone(engi
 
 
 def test_sampling_that_raises_reaches_its_session_alone(engine, monkeypatch):
-    import engine.stepping as stepping
+    from engine.decode import stepping
 
     broken, sound = opened(engine, 2)
     draw = stepping.sample

@@ -119,7 +119,7 @@ def steps_between_layers(
     engine: LLMEngine, monkeypatch, ask, count: int, *, done: list[bool] | None = None
 ) -> list[Future]:
     """Let `ask` put a step into the queue at each of the first `count` layers; `done` tells if it was served there."""
-    monkeypatch.setattr("engine.serving.STEPS_EVERY_MS", 0.0)
+    monkeypatch.setattr("engine.serving.server.STEPS_EVERY_MS", 0.0)
     runner, stepped = engine.stepper.runner, []
     serve = runner.between_layers
 
@@ -267,7 +267,7 @@ def test_a_step_whose_rebuild_was_cancelled_fails_and_the_next_one_rebuilds():
 
 
 def test_looks_of_many_sessions_share_a_turn(engine, monkeypatch):
-    monkeypatch.setattr("engine.serving.BRIEF_MS", 10_000.0)
+    monkeypatch.setattr("engine.serving.server.BRIEF_MS", 10_000.0)
     sessions = prefilled(engine, 6)
     turns = []
     server = engine._ready.result()

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from engine.__main__ import main
-from engine.tokenizer import Tokenizer
+from engine.text.tokenizer import Tokenizer
 from tests.engine.architectures import byte_tokenizer, tiny_llama_folder
 
 

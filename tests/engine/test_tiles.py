@@ -12,7 +12,7 @@ import torch.nn.functional as F
 
 from engine.config import SamplingParams
 from engine.errors import InvalidSettings, NotPrefilled, UnknownStep, UnsupportedModel
-from engine.head_reader import read_head
+from engine.studies.head_reader import read_head
 from engine.tiles import HeadInputs, exact, merge, nothing_yet, partial_of, two_passes, walk, weights64
 from tests.engine.architectures import tiny_engine
 

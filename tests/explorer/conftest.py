@@ -12,10 +12,10 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from engine.config import EngineConfig
-from explorer import runtime
-from explorer.engine_pool import EnginePool
-from explorer.leases import Registry
-from explorer.runtime import Runtime
+from explorer.engines.pool import EnginePool
+from explorer.hosting import runtime
+from explorer.hosting.leases import Registry
+from explorer.hosting.runtime import Runtime
 from tests.explorer.page_client import Page
 
 CHAT = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n"

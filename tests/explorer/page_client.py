@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from explorer.frame import read_plane, unpack
-from explorer.runtime import Runtime, Tab
-from explorer.wire import parse
+from explorer.hosting.runtime import Runtime, Tab
+from explorer.live.frame import read_plane, unpack
+from explorer.live.wire import parse
 
 _names = itertools.count()
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from engine.costs.bytes import PRECISIONS
 from engine.costs.shape import ModelShape
-from engine.hardware import HARDWARE
+from engine.measure.hardware import HARDWARE
 from explorer.labs import charts, controls
 from explorer.labs.model_choice import choose_model
 from explorer.labs.prefill_decode import figures, here, table, words

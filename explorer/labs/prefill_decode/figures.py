@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 from explorer.labs.prefill_decode.priced import Phase, Rates, Request, Sizes, sweep_of, turning_prompt
 
 if TYPE_CHECKING:
-    from engine.chunk_sizes import ChunkStudy
-    from engine.phases import PhaseTimes
+    from engine.studies.chunk_sizes import ChunkStudy
+    from engine.studies.prefill_and_decode import PhaseTimes
 
 MARK = "#8b96a8"  # seen on a light and on a dark ground
 _BOUND_WORDS = {"memory": "waits for memory", "compute": "waits for arithmetic"}

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from explorer.hosting import Hosting
+from explorer.hosting.limits import Hosting
 from explorer.labs import progress
 from explorer.labs.charts import number_text
 from explorer.labs.prefill_decode.priced import Rates, Sizes
 from explorer.labs.prefill_decode.table import plain
 from explorer.labs.shell import source
-from explorer.labs.without_cache.bill import knows_arithmetic
+from explorer.labs.without_cache.totals import knows_arithmetic
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine

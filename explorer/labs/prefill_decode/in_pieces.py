@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from explorer import bridge
-from explorer.hosting import Hosting
+from explorer.engines import bridge
+from explorer.hosting.limits import Hosting
 from explorer.labs import charts, controls, progress
 from explorer.labs.prefill_decode import figures, here, table, words
 from explorer.labs.prefill_decode.measured import SOURCE, run
 from explorer.labs.shell import section, source
 
 if TYPE_CHECKING:
-    from engine.chunk_sizes import ChunkStudy
     from engine.llm_engine import LLMEngine
+    from engine.studies.chunk_sizes import ChunkStudy
 
 MOST, MOST_IN_A_CLASS = 1_024, 64
 

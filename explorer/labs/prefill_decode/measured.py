@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from engine.errors import PromptTooLong
-from explorer import bridge
-from explorer.examples import EXAMPLES
-from explorer.hosting import Hosting
+from explorer.engines import bridge
+from explorer.hosting.limits import Hosting
 from explorer.labs import charts, controls, progress
 from explorer.labs.prefill_decode import figures, here, table, words
 from explorer.labs.prefill_decode.priced import request
 from explorer.labs.shell import section, source
+from explorer.workspace.examples import EXAMPLES
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
-    from engine.phases import PhaseTimes
+    from engine.studies.prefill_and_decode import PhaseTimes
 
 SHOWN = {
     "request": "", "phase": "", "ms": "ms", "tokens per second": "", "FLOPs": "FLOP", "bytes moved": "B",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from explorer.hosting.runtime import runtime
 from explorer.labs import live
 from explorer.labs.prefill_decode import anywhere, here, in_pieces, measured
 from explorer.labs.shell import lab
-from explorer.runtime import runtime
 
 
 def page() -> None:

@@ -11,8 +11,8 @@ from explorer.labs.prefill_decode.figures import label, prompt_lengths
 from explorer.labs.prefill_decode.priced import Phase, Rates, Request, Sizes, sweep_of
 
 if TYPE_CHECKING:
-    from engine.chunk_sizes import ChunkStudy
-    from engine.phases import PhaseTimes
+    from engine.studies.chunk_sizes import ChunkStudy
+    from engine.studies.prefill_and_decode import PhaseTimes
 
 Row = dict[str, object]
 

@@ -13,8 +13,8 @@ from explorer.labs.prefill_decode.priced import Phase, Rates, Request, Sizes, tu
 from explorer.labs.prefill_decode.table import plain
 
 if TYPE_CHECKING:
-    from engine.chunk_sizes import ChunkStudy
-    from engine.phases import PhaseTimes
+    from engine.studies.chunk_sizes import ChunkStudy
+    from engine.studies.prefill_and_decode import PhaseTimes
 
 _WAITS = {"memory": "waits for memory", "compute": "waits for arithmetic"}
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 
-from explorer.labs.without_cache.bill import Bill, Quantity
+from explorer.labs.without_cache.totals import Bill, Quantity
 
 if TYPE_CHECKING:
-    from engine.uncached import RaceStep
+    from engine.studies.uncached import RaceStep
 
 CACHED, UNCACHED = "with the cache", "without it"
 MARK = "#8b96a8"  # seen on a light and on a dark ground

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from explorer.labs.without_cache.figures import CACHED, UNCACHED
-from explorer.theme import Palette
+from explorer.pages.theme import Palette
 
 if TYPE_CHECKING:
-    from engine.tokenizer import Tokenizer
-    from engine.uncached import Race, RaceStep
+    from engine.studies.uncached import Race, RaceStep
+    from engine.text.tokenizer import Tokenizer
 
 _ASSETS = Path(__file__).resolve().parents[3] / "assets" / "labs"
 

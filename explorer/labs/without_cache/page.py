@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from explorer import bridge
+from explorer.engines import bridge
+from explorer.hosting.runtime import runtime
 from explorer.labs import charts, controls, live, progress
 from explorer.labs.charts import number_text
 from explorer.labs.shell import lab, section, source
 from explorer.labs.without_cache import figures, lanes, table, words
-from explorer.labs.without_cache.bill import QUANTITIES, Bill, Quantity, bill, knows_arithmetic
 from explorer.labs.without_cache.setup import Setup, ask
-from explorer.runtime import runtime
+from explorer.labs.without_cache.totals import QUANTITIES, Bill, Quantity, bill, knows_arithmetic
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
-    from engine.uncached import Race, RaceStep
+    from engine.studies.uncached import Race, RaceStep
 
 COUNTED: dict[Quantity, str] = {"positions": "positions", "pairs": "query-key pairs", "flops": "FLOPs"}
 _RACE = "loupe_race"

@@ -9,8 +9,8 @@ import streamlit as st
 
 from engine.config import SamplingParams
 from engine.errors import LoupeError, PromptTooLong
-from explorer import bridge
-from explorer.hosting import Hosting
+from explorer.engines import bridge
+from explorer.hosting.limits import Hosting
 from explorer.labs import controls, live
 
 if TYPE_CHECKING:

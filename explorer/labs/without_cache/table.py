@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from explorer.labs.without_cache.bill import Bill, Quantity
+from explorer.labs.without_cache.totals import Bill, Quantity
 
 if TYPE_CHECKING:
-    from engine.uncached import RaceStep
+    from engine.studies.uncached import RaceStep
 
 Row = dict[str, object]
 

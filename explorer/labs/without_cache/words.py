@@ -7,10 +7,10 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from explorer.labs.charts import number_text
-from explorer.labs.without_cache.bill import Bill, formula
+from explorer.labs.without_cache.totals import Bill, formula
 
 if TYPE_CHECKING:
-    from engine.uncached import RaceStep
+    from engine.studies.uncached import RaceStep
 
 
 FAIR = (

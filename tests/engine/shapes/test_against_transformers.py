@@ -10,9 +10,9 @@ from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoConfig, AutoModelForCausalLM, DynamicCache, PreTrainedConfig, PreTrainedModel
 
 from engine.costs.flops import decode_flops, flops_per_pair, prefill_flops, prompt_pairs
+from engine.models.loaded_shape import shape_of
 from engine.shapes import NAMED, from_config
 from engine.shapes.dialects import DIALECTS
-from engine.shapes.loaded import shape_of
 from tests.engine.architectures import ARCHITECTURES, GPT2_LIKE, LATENT, MIXED_LAYERS, REFUSED, SMALL, tiny_model
 
 EXPERTS: dict[str, Any] = SMALL | {"num_local_experts": 4, "num_experts": 4, "num_experts_per_tok": 2}

@@ -8,8 +8,8 @@ import pytest
 
 from engine.costs import Window
 from engine.errors import InvalidConfig, ModelNotFound, ModelUnreachable
+from engine.models.hub_shape import shape_on_hub
 from engine.shapes import NAMED, from_config, from_json
-from engine.shapes.hub import shape_on_hub
 
 LLAMA = dict(NAMED["Llama 3.1 8B"].config)
 
@@ -108,19 +108,19 @@ def test_a_hub_id_without_a_network_offers_to_paste(monkeypatch):
     def unreachable(*args, **kwargs):
         raise LocalEntryNotFoundError("offline")
 
-    monkeypatch.setattr("engine.shapes.hub.hf_hub_download", unreachable)
+    monkeypatch.setattr("engine.models.hub_shape.hf_hub_download", unreachable)
     with pytest.raises(ModelUnreachable, match=r"paste the model's config.json"):
         shape_on_hub("somebody/some-model")
 
 
 def test_a_hub_config_is_read_from_its_file(monkeypatch, tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(LLAMA))
-    monkeypatch.setattr("engine.shapes.hub.hf_hub_download", lambda *a, **k: str(tmp_path / "config.json"))
+    monkeypatch.setattr("engine.models.hub_shape.hf_hub_download", lambda *a, **k: str(tmp_path / "config.json"))
     assert shape_on_hub(" meta/llama ") == NAMED["Llama 3.1 8B"].shape
 
 
 @pytest.mark.parametrize("name", ["../etc/passwd", "a b", "https://huggingface.co/x/y", ""])
 def test_what_is_no_hub_id_is_not_asked_for(name, monkeypatch):
-    monkeypatch.setattr("engine.shapes.hub.hf_hub_download", lambda *a, **k: pytest.fail("asked the Hub"))
+    monkeypatch.setattr("engine.models.hub_shape.hf_hub_download", lambda *a, **k: pytest.fail("asked the Hub"))
     with pytest.raises(ModelNotFound, match="is no Hub id"):
         shape_on_hub(name)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.claim_checks import CHECKS
-from engine.claim_checks.forwards import TEXT
 from engine.shapes import NAMED
+from engine.studies.claim_checks import CHECKS
+from engine.studies.claim_checks.forwards import TEXT
 from explorer.claims import words
 from explorer.claims.catalogue import CLAIMS, TOPICS
 from explorer.claims.claim import STEP, VERDICTS, Claim, Number

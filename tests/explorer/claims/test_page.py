@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.claims.catalogue import CLAIMS
 from explorer.claims.measured import NotInAClass, begin
-from explorer.hosting import Hosting
+from explorer.hosting.limits import Hosting
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.labs.charts import csv_text, file_name, number_text, template
-from explorer.theme import PALETTES
+from explorer.pages.theme import PALETTES
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer import runtime
+from explorer.hosting import runtime
 from explorer.labs import live
 
 pytestmark = pytest.mark.usefixtures("app_server")

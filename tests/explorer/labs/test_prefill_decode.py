@@ -6,10 +6,10 @@ import math
 
 import pytest
 
-from engine.chunk_sizes import ChunkRun, ChunkStudy
-from engine.hardware import HARDWARE
-from engine.phases import PhaseTimes
+from engine.measure.hardware import HARDWARE
 from engine.shapes import NAMED
+from engine.studies.chunk_sizes import ChunkRun, ChunkStudy
+from engine.studies.prefill_and_decode import PhaseTimes
 from explorer.labs.prefill_decode import figures, table, words
 from explorer.labs.prefill_decode.priced import Rates, Sizes, request, sweep_of, turning_prompt
 

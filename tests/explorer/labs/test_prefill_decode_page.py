@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.phases import Phases
+from engine.studies.prefill_and_decode import Phases
 from explorer.labs.prefill_decode.measured import run
 from explorer.labs.progress import Job
 from tests.engine.quick_machine import measure_quickly

@@ -6,10 +6,10 @@ import pytest
 
 from engine.costs.shape import ModelShape
 from engine.shapes import NAMED
-from engine.uncached import RaceStep, Turn
+from engine.studies.uncached import RaceStep, Turn
 from explorer.labs.without_cache import figures
-from explorer.labs.without_cache.bill import Bill, bill, formula
 from explorer.labs.without_cache.table import quantity_rows, step_rows
+from explorer.labs.without_cache.totals import Bill, bill, formula
 
 SMOL = NAMED["SmolLM2-135M"].shape
 

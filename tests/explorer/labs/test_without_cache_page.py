@@ -7,14 +7,14 @@ from streamlit.testing.v1 import AppTest
 
 from engine.config import SamplingParams
 from engine.errors import PromptTooLong
-from explorer import runtime
-from explorer.hosting import Hosting
+from explorer.hosting import runtime
+from explorer.hosting.limits import Hosting
 from explorer.labs.progress import Job
 from explorer.labs.without_cache import lanes, words
-from explorer.labs.without_cache.bill import Bill, bill
 from explorer.labs.without_cache.page import started
 from explorer.labs.without_cache.setup import Bounds, Setup, bounds
-from explorer.theme import PALETTES
+from explorer.labs.without_cache.totals import Bill, bill
+from explorer.pages.theme import PALETTES
 from tests.explorer.labs.test_without_cache import SMOL, race
 
 
@@ -112,7 +112,7 @@ def test_a_class_bounds_a_forward_by_a_piece_of_prefill_and_one_person_is_not_bo
 
 
 def test_the_lanes_carry_both_loops_on_one_scale_and_the_text_as_text(pool):
-    from engine.uncached import Race
+    from engine.studies.uncached import Race
 
     engine = pool.request().future.result()
     run = Race(engine.tokenizer.encode("<b>a").ids, 3, SamplingParams(temperature=0))
@@ -164,7 +164,7 @@ def test_wrong_counts_are_called_wrong():
 
 
 def test_different_tokens_are_said_with_step_ids_and_size():
-    from engine.uncached import RaceStep, Turn
+    from engine.studies.uncached import RaceStep, Turn
 
     steps = race(3, [1, 1, 1], [1, 1, 1])
     steps[1] = RaceStep(1, steps[1].cached, Turn(4, 10, 1.0, 9), 7, "cached", 0.031, 0.02)

@@ -1,0 +1,39 @@
+/**
+ * Branches: runs that share a beginning. Forking keeps the old run; this list goes back to it.
+ *
+ * For tests: .branch[data-branch][aria-current]
+ */
+
+import { make } from '../drawing/dom.js';
+import { formatPlural } from '../drawing/format.js';
+
+function branchButton(store, branch, done, fail) {
+  const current = branch.id === store.session.branch;
+  const parent = store.session.branches.find((other) => other.id === branch.parent);
+  const from = parent
+    ? `forked from ${parent.label}${branch.at === null || branch.at === undefined ? '' : ` at step ${branch.at}`}`
+    : 'the first run';
+  return make(
+    'button.branch',
+    {
+      data: { branch: branch.id },
+      'aria-current': current ? 'true' : null,
+      disabled: current,
+      onclick: () => store.send('switch', { branch: branch.id }).then(done, fail),
+    },
+    make('b', {}, branch.label),
+    make('span', {}, `${formatPlural(branch.steps, 'step')}, ${formatPlural(branch.tokens, 'token')}`),
+    make('small', {}, current ? `${from} · on screen` : from),
+  );
+}
+
+export function buildBranches(body, store, done) {
+  const branches = store.session?.branches ?? [];
+  const said = make('p.error-words', { role: 'alert' });
+  const fail = (error) => (said.textContent = error.message);
+  body.replaceChildren(
+    branches.length < 2 ? make('p.empty-words', {}, 'One run so far. Fork keeps this run and goes on in a copy.') : '',
+    make('div.branch-list', {}, ...branches.map((branch) => branchButton(store, branch, done, fail))),
+    said,
+  );
+}

@@ -1,0 +1,127 @@
+/**
+ * The "numbers checked" badge and what stands behind it: live comparisons against independent ways to get the same number.
+ *
+ * It can fail, and then it is red. Checks are true for the step they were made at; the badge says which.
+ *
+ * For tests: .checks-badge[data-state=unknown|running|passed|failed], .check-row[data-passed]
+ */
+
+import { make, icon } from '../drawing/dom.js';
+import { openSheet } from '../drawing/overlay.js';
+import { formatNumber } from '../drawing/format.js';
+
+const BADGE = {
+  unknown: ['check the numbers', 'alert'],
+  running: ['checking …', 'alert'],
+  passed: ['numbers checked', 'check'],
+  failed: ['a number differs', 'cross'],
+};
+
+function checkRow(check) {
+  return make(
+    'li.check-row',
+    { data: { passed: check.passed } },
+    make('span.check-sign', {}, icon(check.passed ? 'check' : 'cross', 18)),
+    make('div', {}, make('b', {}, check.name), make('p', {}, check.compared)),
+    make(
+      'span.check-numbers',
+      {},
+      make('b', {}, formatNumber(check.difference)),
+      ` ${check.unit}`,
+      make(
+        'small',
+        {},
+        check.passed ? `within ${formatNumber(check.tolerance)}` : `more than ${formatNumber(check.tolerance)}`,
+      ),
+    ),
+  );
+}
+
+export class Checks {
+  constructor(root, store) {
+    this.root = root;
+    this.store = store;
+    this.state = 'unknown';
+    this.result = null;
+    this.button = make('button.checks-badge', { onclick: () => this.open() });
+    this.#drawBadge();
+  }
+
+  draw(changes) {
+    const key = `${this.store.session?.sid}/${this.store.epoch}`;
+    if (!changes.has('session') && !changes.has('steps')) return;
+    if (this.result && this.result.key !== key) {
+      this.result = null;
+      this.state = 'unknown';
+      this.#drawBadge();
+    }
+  }
+
+  #drawBadge() {
+    const [words, sign] = BADGE[this.state];
+    this.button.dataset.state = this.state;
+    this.button.replaceChildren(icon(sign, 15), words);
+    this.button.title = this.result
+      ? `Checked after step ${this.result.step}`
+      : 'Compare what is on screen with independent computations';
+  }
+
+  open() {
+    this.sheet = openSheet(
+      this.root,
+      {
+        title: 'Are these numbers right?',
+        name: 'checks',
+        hint: 'Each is computed a second, independent way from the same weights and held against what is on screen.',
+      },
+      () => {},
+    );
+    this.#drawSheet();
+    if (!this.result && this.state !== 'running' && this.store.steps.length) this.run();
+  }
+
+  async run() {
+    const { store } = this;
+    const made = { key: `${store.session?.sid}/${store.epoch}`, step: store.newest };
+    this.state = 'running';
+    this.#drawBadge();
+    this.#drawSheet();
+    try {
+      const answer = await store.send('check');
+      this.result = { ...made, checks: answer.checks ?? answer };
+      this.state = this.result.checks.every((check) => check.passed) ? 'passed' : 'failed';
+    } catch (error) {
+      this.result = null;
+      this.state = 'unknown';
+      this.error = error.message;
+    }
+    this.#drawBadge();
+    this.#drawSheet();
+    this.error = null;
+  }
+
+  #drawSheet() {
+    if (!this.sheet?.dialog.isConnected) return;
+    const { body } = this.sheet;
+    if (this.error) return body.replaceChildren(make('p.error-words', {}, this.error), this.#again());
+    if (!this.store.steps.length)
+      return body.replaceChildren(
+        make('p.empty-words', {}, 'Prefill a prompt first: there is nothing on screen to check yet.'),
+      );
+    if (!this.result) return body.replaceChildren(make('p.empty-words', {}, 'Running the checks …'));
+    const { checks, step } = this.result;
+    const failed = checks.filter((check) => !check.passed).length;
+    const verdict = failed
+      ? `${failed} of ${checks.length} differ by more than the tolerance.`
+      : `All ${checks.length} agree, checked after step ${step}.`;
+    return body.replaceChildren(
+      make('p.verdict', { data: { passed: String(!failed) } }, verdict),
+      make('ul.check-list', {}, ...checks.map(checkRow)),
+      this.#again(),
+    );
+  }
+
+  #again() {
+    return make('button', { onclick: () => this.run() }, 'Check again');
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * Force a token: replace the one the step drew. It is not in the cache yet, so nothing has to be undone.
+ *
+ * The text or id typed is asked for first: which token it is, and what probability it had at every stage.
+ *
+ * For tests: .sheet-force input, .force-candidate[data-id], .force-go
+ */
+
+import { make, setText } from '../drawing/dom.js';
+import { openSheet } from '../drawing/overlay.js';
+import { renderToken, quotedToken } from '../drawing/pieces.js';
+import { drawnPosition } from '../store/roles.js';
+import { formatPlural, formatProb } from '../drawing/format.js';
+
+const OFFERED = 12;
+const ASK_AFTER_MS = 250;
+
+function candidateButtons(store, step, choose) {
+  const ids = step.planes.cand_ids.data;
+  const logits = step.planes.cand_logits.data;
+  return Array.from(ids.slice(0, OFFERED), (id, i) =>
+    make(
+      'button.force-candidate',
+      {
+        data: { id },
+        'aria-pressed': String(id === step.draw.token_id),
+        onclick: () => choose(id),
+      },
+      renderToken(make('span'), store.pieces.get(id)),
+      make('small', {}, formatProb(Math.exp(logits[i] - step.log_sum_exp))),
+    ),
+  );
+}
+
+/** Ask which token the text is; shows its way through the stages and arms the button. */
+async function lookUp(store, step, text, parts) {
+  const { said, go } = parts;
+  go.disabled = true;
+  if (!text) return setText(said, '');
+  const asked = (parts.asked = Symbol('asked'));
+  try {
+    const answer = await store.send('ask', { step: step.index, text });
+    if (parts.asked !== asked) return undefined;
+    const piece = answer.piece ?? store.pieces.get(answer.token_id);
+    if (piece) store.pieces.set(answer.token_id, piece);
+    const stages = answer.stages ?? answer.probabilities ?? [];
+    said.replaceChildren(
+      'One token: ',
+      renderToken(make('b'), piece),
+      ` id ${answer.token_id}. `,
+      ...stages.map((stage) => make('span.stage-prob', {}, `${stage.label} `, make('b', {}, formatProb(stage.prob)))),
+    );
+    parts.chosen = answer.token_id;
+    go.disabled = false;
+  } catch (error) {
+    if (parts.asked === asked) setText(said, error.message);
+  }
+  return undefined;
+}
+
+export function openForce(root, store, onError) {
+  const step = store.selected;
+  if (!step) return;
+  const later = store.newest - step.index;
+  const drawn = quotedToken(store.pieces.get(step.draw.token_id));
+  const hint =
+    `Replaces ${drawn} at position ${drawnPosition(store, step.index)}, the token step ${step.index} drew. ` +
+    (later
+      ? `Rewinds to step ${step.index} first: ${formatPlural(later, 'later step')} will be dropped. Fork before, to keep them.`
+      : 'It is not in the cache yet, so nothing has to be undone.');
+  openSheet(root, { title: 'Force a token', name: 'force', hint }, (body, close) => {
+    const parts = { chosen: null, asked: null, said: make('p.form-said', { role: 'status' }) };
+    const force = (id) => {
+      close();
+      store.follow();
+      store.send('force', { step: step.index, token_id: id }).catch(onError);
+    };
+    parts.go = make('button.primary.force-go', { type: 'submit', disabled: true }, 'Force it');
+    const input = make('input', {
+      type: 'text',
+      autocomplete: 'off',
+      spellcheck: false,
+      placeholder: 'text of one token, or an id',
+      'aria-label': 'Text or id of the token',
+      autofocus: true,
+    });
+    let timer = 0;
+    input.addEventListener('input', () => {
+      clearTimeout(timer);
+      parts.go.disabled = true;
+      timer = setTimeout(() => lookUp(store, step, input.value, parts), ASK_AFTER_MS);
+    });
+    const form = make('form.force-form', {}, make('div.force-line', {}, input, parts.go), parts.said);
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      if (!parts.go.disabled) force(parts.chosen);
+    });
+    body.append(
+      make('h3', {}, 'One of the likeliest'),
+      make('div.force-candidates', {}, ...candidateButtons(store, step, force)),
+      make('h3', {}, 'Or any token'),
+      form,
+      make('p.empty-words', {}, 'A leading space belongs to the token: “ cat” and “cat” are two.'),
+    );
+  });
+}

@@ -1,0 +1,123 @@
+/**
+ * What the transport bar and the keys do: look along the recorded steps, draw new ones, change the run.
+ *
+ * Every press of Step is one command; presses that come faster than steps are counted, not dropped. The fact
+ * people get wrong: looking back changes nothing, rewinding drops steps. Step always draws a new token at the end.
+ */
+
+import { Popover } from '../drawing/overlay.js';
+import { listenToKeys } from './keys.js';
+import { PlayLoop } from './play_loop.js';
+import { TransportNote } from './transport_note.js';
+import { TransportView } from './transport_view.js';
+import { buildBranches } from './branches.js';
+import { openForce } from './force_dialog.js';
+import { openHelp } from './help.js';
+
+const KEYED = ['step', 'play', 'back', 'forward', 'first', 'last', 'force', 'help'];
+
+export class Player {
+  /** @param {{prefill: () => Promise<void>}} prompt @param {() => void} openStops */
+  constructor(page, root, store, prompt, openStops) {
+    this.store = store;
+    this.page = page;
+    this.prompt = prompt;
+    this.loop = new PlayLoop(
+      store,
+      () => this.#askStep({ auto: true }),
+      () => this.draw(),
+    );
+    this.note = new TransportNote(store, openStops);
+    this.view = new TransportView(store, (act) => this.act(act), this.loop);
+    root.append(this.note.node, ...this.view.nodes);
+    const words = { title: 'Branches', hint: 'Runs that share a beginning', name: 'branches', side: 'above' };
+    this.branches = new Popover(page, this.view.buttons.branches, words, (body, close) =>
+      buildBranches(body, store, close),
+    );
+    this.stopKeys = listenToKeys(page, {
+      ...Object.fromEntries(KEYED.map((act) => [act, () => this.act(act)])),
+      close: () => this.#closeOrPause(),
+    });
+  }
+
+  /** One act, from a button or a key. */
+  act(act) {
+    const { store } = this;
+    const moves = { first: 0, back: store.sel.step - 1, forward: store.sel.step + 1, last: store.newest };
+    if (act in moves) {
+      if (act !== 'last') this.loop.pause();
+      return store.select({ step: moves[act] });
+    }
+    if (act === 'branches') return undefined; // its popover listens by itself
+    if (act === 'help') return openHelp(this.page);
+    if (act === 'step') return this.#step();
+    if (act === 'play') return this.#play();
+    return store.steps.length ? this.#change(act) : this.note.say('Prefill a prompt first.', 'hint');
+  }
+
+  #step() {
+    this.loop.pause();
+    if (this.#isOpening) return undefined;
+    if (!this.store.steps.length) return this.prompt.prefill();
+    return this.#askStep()?.catch(() => {});
+  }
+
+  #play() {
+    const { loop, store } = this;
+    if (this.#isOpening) return undefined;
+    if (loop.playing || store.steps.length) return loop.toggle();
+    return this.prompt.prefill().then(() => store.steps.length && loop.start());
+  }
+
+  /** The tab's run may be on its way back: a prefill now would take its place. */
+  get #isOpening() {
+    return !this.store.steps.length && this.store.wire.pending('hello') > 0;
+  }
+
+  /**
+   * @param {{auto?: boolean}} how auto: the player asks, not a person, so on a shared server clicks go first
+   * @returns {Promise<any>|null} null at the end of the run: the note says why and what can be done
+   */
+  #askStep(how = {}) {
+    const { store } = this;
+    store.follow();
+    if (store.steps.at(-1)?.finish_reason && !store.wire.pending('settings')) {
+      store.select({ step: store.newest });
+      this.note.nudge();
+      return null;
+    }
+    const answer = store.send('step', how);
+    answer.catch((error) => this.note.say(error.message, 'error'));
+    return answer;
+  }
+
+  #change(act) {
+    this.loop.pause();
+    const { store } = this;
+    const failed = (error) => this.note.say(error.message, 'error');
+    if (act === 'force') return openForce(this.page, store, failed);
+    if (act === 'reset') return store.send('reset').catch(failed);
+    return store.send(act, { step: store.sel.step }).then(() => store.select({ step: store.newest }), failed);
+  }
+
+  #closeOrPause() {
+    const open = [...this.page.querySelectorAll('.popover')].find((node) => node.matches(':popover-open'));
+    if (open) return open.querySelector('.overlay-head button').click();
+    if (!this.loop.playing) return false;
+    return this.loop.pause();
+  }
+
+  draw(changes = new Set(['frame'])) {
+    this.view.draw();
+    if (changes.has('session')) this.branches.refresh();
+    const { step } = this.store.sel;
+    const { newest } = this.store;
+    this.note.draw({ back: newest >= 0 && step < newest, step, newest });
+  }
+
+  destroy() {
+    this.stopKeys();
+    this.loop.destroy();
+    this.branches.destroy();
+  }
+}

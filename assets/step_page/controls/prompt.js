@@ -1,0 +1,179 @@
+/**
+ * The prompt: a box that grows to four lines, raw or chat, examples, and Prefill.
+ *
+ * The fact people get wrong: a paste of a megabyte must neither freeze the page nor be cut in silence. It is refused
+ * in words, and what was typed stays.
+ *
+ * For tests: .prompt-box, .prompt-mode button, .example, .prefill, .prompt-error
+ */
+
+import { make, setText } from '../drawing/dom.js';
+import { formatCount } from '../drawing/format.js';
+import { segmentedControl } from '../drawing/panel_frame.js';
+
+const MOST_CHARACTERS = 200_000;
+const LINES = 4;
+
+export class PromptRow {
+  constructor(root, store) {
+    this.store = store;
+    this.mode = 'raw';
+    this.edited = false;
+    this.shown = null;
+    this.box = make('textarea.prompt-box', {
+      rows: 1,
+      placeholder: 'Type a prompt …',
+      spellcheck: false,
+      'aria-label': 'Prompt',
+    });
+    this.modes = segmentedControl(
+      'How the prompt is fed',
+      [
+        ['raw', 'raw', 'The text as it stands'],
+        ['chat', 'chat', 'As a user’s turn, through the model’s chat template'],
+      ],
+      this.mode,
+      (mode) => (this.mode = mode),
+    );
+    this.modes.node.classList.add('prompt-mode');
+    this.button = make(
+      'button.prefill',
+      { title: 'Feed the whole prompt in one forward (Ctrl or ⌘ + Enter)', onclick: () => this.prefill() },
+      'Prefill',
+    );
+    this.examples = make('div.examples', { 'aria-label': 'Examples' });
+    this.error = make('p.prompt-error', { role: 'alert', hidden: true });
+    this.notes = make('p.prompt-notes', { hidden: true });
+    root.append(
+      make('div.prompt-line', {}, make('div.prompt-shell', {}, this.box), this.modes.node, this.button),
+      this.examples,
+      this.error,
+      this.notes,
+    );
+    this.box.addEventListener('paste', (event) => this.#paste(event));
+    this.box.addEventListener('input', () => this.#typed());
+    this.box.addEventListener('keydown', (event) => this.#key(event));
+  }
+
+  /** Characters that are sent: a shared server may take fewer. */
+  get most() {
+    return this.store.limits.prompt_characters || MOST_CHARACTERS;
+  }
+
+  get text() {
+    return this.box.value;
+  }
+
+  draw(changes) {
+    const { store } = this;
+    if (changes.has('model')) this.#drawExamples();
+    if (changes.has('notice')) this.#say(store.notice);
+    if (!changes.has('session') && !changes.has('model') && !changes.has('busy')) return;
+    const running = store.wire.pending('prefill') > 0;
+    this.button.disabled = running;
+    setText(this.button, running ? 'Prefilling …' : 'Prefill');
+    this.#drawNotes();
+    const source = [store.session, store.link, store.examples[0]].find((one) => one?.prompt);
+    const key = `${store.session?.sid}/${store.session?.branch}/${source?.prompt}`;
+    if (!source || key === this.shown || (this.edited && this.text !== '')) return;
+    this.shown = key;
+    this.#fill(source.prompt ?? '', source.mode ?? 'raw');
+  }
+
+  #drawExamples() {
+    const chat = this.store.model?.has_chat_template;
+    this.modes.node.querySelectorAll('button')[1].disabled = !chat;
+    const fitting = this.store.examples.filter((example) => chat || example.mode !== 'chat');
+    this.examples.replaceChildren(
+      ...fitting.map((example) =>
+        make(
+          'button.example',
+          {
+            title: `${example.mode === 'chat' ? 'A chat turn' : 'Raw text'}: ${example.prompt}`,
+            onclick: () => this.#take(example),
+          },
+          example.label,
+        ),
+      ),
+    );
+  }
+
+  /** Doubts about the prompt or the link, in words: a trailing space that became a token, a link that was cut. */
+  #drawNotes() {
+    const { session, link } = this.store;
+    const words = [...(session?.notes ?? []), ...(link?.notes ?? [])].join(' ');
+    setText(this.notes, words);
+    this.notes.hidden = !words;
+  }
+
+  /** An example runs at once where nothing is lost by it; else it waits in the box for Prefill. */
+  #take(example) {
+    this.#fill(example.prompt, example.mode);
+    this.edited = true;
+    if (this.store.steps.length < 2) return this.prefill();
+    return this.button.focus();
+  }
+
+  #fill(text, mode) {
+    this.box.value = text;
+    this.mode = mode;
+    this.modes.set(mode);
+    this.#grow();
+    this.#say('');
+  }
+
+  #say(words) {
+    setText(this.error, words);
+    this.error.hidden = !words;
+    this.box.setAttribute('aria-invalid', String(Boolean(words)));
+  }
+
+  #paste(event) {
+    const pasted = event.clipboardData?.getData('text/plain').length ?? 0;
+    if (pasted <= this.most) return;
+    event.preventDefault();
+    this.#say(
+      `The pasted text has ${formatCount(pasted)} characters; the box takes ${formatCount(this.most)}. Nothing was pasted.`,
+    );
+  }
+
+  #typed() {
+    this.edited = true;
+    const tooMany = this.text.length > this.most;
+    this.#say(tooMany ? this.#tooLong() : '');
+    this.#grow();
+  }
+
+  #tooLong() {
+    return `The prompt has ${formatCount(this.text.length)} characters; at most ${formatCount(this.most)} are sent. Shorten it to prefill.`;
+  }
+
+  /** Browsers that size a box by its content do it in CSS; for the others, count line ends. */
+  #grow() {
+    if (CSS.supports('field-sizing', 'content')) return;
+    this.box.rows = Math.min(LINES, this.text.slice(0, 10_000).split('\n').length);
+  }
+
+  #key(event) {
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    this.prefill();
+  }
+
+  async prefill() {
+    if (this.text.length > this.most) return this.#say(this.#tooLong());
+    const sent = this.text;
+    this.#say('');
+    this.store.follow();
+    const answer = this.store.send('prefill', { prompt: sent, mode: this.mode });
+    this.box.scrollTop = 0;
+    this.box.blur(); // so that Space steps
+    try {
+      await answer;
+      if (this.text === sent) this.edited = false;
+    } catch (error) {
+      this.#say(error.message);
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,172 @@
+/**
+ * The transport bar as it looks: a scrubber over the recorded steps and three groups of buttons.
+ *
+ * The groups never look alike: look (plain), run (accent), change the run (outlined in the colour of forcing).
+ *
+ * For tests: .transport [data-act=first|back|step|play|forward|last|rewind|fork|force|reset|branches|help],
+ * .scrubber, .step-counter, .speed
+ */
+
+import { make, icon, setText } from '../drawing/dom.js';
+import { SPEEDS } from './play_loop.js';
+
+const TRANSPORT_BUTTONS = {
+  first: ['first', '', 'Look at the prefill (Home)'],
+  back: ['back', '', 'Look at the step before (←)'],
+  forward: ['forward', '', 'Look at the step after (→)'],
+  last: ['last', '', 'Look at the newest step and follow (End)'],
+  step: ['step', 'Step', 'Draw one more token (Space)'],
+  play: ['play', 'Play', 'Draw token after token (P)'],
+  rewind: ['rewind', 'Rewind to here', 'Drop every later step from the cache and from the run'],
+  fork: ['fork', 'Fork', 'Keep this run and go on from here in a copy'],
+  force: ['force', 'Force …', 'Put a token of your own in place of the drawn one (F)'],
+  reset: ['reset', 'Reset', 'Drop every run and the prompt; the settings stay'],
+  branches: ['branches', '1', 'Branches: switch to another run'],
+};
+
+const MOST_TICKS = 80;
+
+export class TransportView {
+  /** @param {(act: string) => void} onAct @param {{playing: boolean, speed: number}} loop */
+  constructor(store, onAct, loop) {
+    this.store = store;
+    this.onAct = onAct;
+    this.loop = loop;
+    this.buttons = {};
+    this.words = {};
+    const row = make('div.transport-row', {}, this.#lookGroup(), this.#runGroup(), this.#changeGroup());
+    this.nodes = [this.#scrubber(), row];
+  }
+
+  #button(act, classes = '', ...more) {
+    const [sign, words, says] = TRANSPORT_BUTTONS[act];
+    this.words[act] = words ? make('span.button-words', {}, words) : null;
+    const node = make(
+      `button${classes}`,
+      { title: says, 'aria-label': words ? null : says, data: { act }, onclick: () => this.onAct(act) },
+      icon(sign),
+      this.words[act],
+      ...more,
+    );
+    this.buttons[act] = node;
+    return node;
+  }
+
+  #group(name, label, ...nodes) {
+    return make(`div.transport-group.${name}`, { role: 'group', 'aria-label': label }, ...nodes);
+  }
+
+  #scrubber() {
+    const label = 'Recorded step looked at';
+    this.range = make('input.scrubber', { type: 'range', min: 0, max: 0, step: 1, value: 0, 'aria-label': label });
+    this.range.addEventListener('input', () => this.store.select({ step: Number(this.range.value) }));
+    this.ticks = make('div.scrubber-ticks', { 'aria-hidden': 'true' });
+    return make('div.scrubber-box', {}, this.ticks, this.range);
+  }
+
+  #lookGroup() {
+    this.counter = make('output.step-counter', { 'aria-live': 'off' });
+    const before = [this.#button('first', '.square'), this.#button('back', '.square')];
+    const after = [this.#button('forward', '.square'), this.#button('last', '.square')];
+    return this.#group('look', 'Look at recorded steps', ...before, this.counter, ...after);
+  }
+
+  #runGroup() {
+    this.waiting = make('span.waiting-count', { hidden: true, title: 'Steps asked for and not done yet' });
+    const step = this.#button('step', '.primary', make('kbd', {}, 'space'), this.waiting);
+    return this.#group('run', 'Run the model', step, this.#button('play', '', make('kbd', {}, 'P')), this.#speed());
+  }
+
+  #speed() {
+    const notch = SPEEDS.indexOf(this.loop.speed);
+    const range = {
+      type: 'range',
+      min: 0,
+      max: SPEEDS.length - 1,
+      step: 1,
+      value: notch,
+      'aria-label': 'Speed of play',
+    };
+    const speed = (this.speed = make('input.speed', range));
+    const shown = make('output.speed-words');
+    this.setSpeed = () => {
+      this.loop.speed = SPEEDS[Number(speed.value)];
+      setText(shown, this.loop.speed === Infinity ? 'max' : `${this.loop.speed}/s`);
+      speed.setAttribute('aria-valuetext', shown.textContent);
+    };
+    speed.addEventListener('input', this.setSpeed);
+    this.setSpeed();
+    const title = 'Steps per second while playing; max: as fast as steps come';
+    return make('label.speed-box', { title }, speed, shown);
+  }
+
+  #changeGroup() {
+    const help = 'Keys and signs (?)';
+    const more = { data: { act: 'help' }, title: help, 'aria-label': help, onclick: () => this.onAct('help') };
+    return this.#group(
+      'change',
+      'Change the run',
+      this.#button('rewind', '.changing'),
+      this.#button('fork'),
+      this.#button('force', '.changing'),
+      this.#button('reset'),
+      this.#button('branches', '.counted'),
+      make('button.square', more, '?'),
+    );
+  }
+
+  draw() {
+    const { store, buttons, words } = this;
+    const { newest } = store;
+    const { step } = store.sel;
+    const empty = newest < 0;
+    const back = !empty && step < newest;
+    setText(this.counter, empty ? 'no step yet' : `step ${step} of ${newest}`);
+    this.counter.classList.toggle('is-back', back);
+    this.#drawScrubber(step, newest);
+    this.#drawRun(empty);
+    this.#limitSpeed();
+    for (const act of ['first', 'back']) buttons[act].disabled = empty || step === 0;
+    for (const act of ['forward', 'last']) buttons[act].disabled = empty || step >= newest;
+    for (const act of ['fork', 'force', 'reset']) buttons[act].disabled = empty;
+    buttons.rewind.disabled = !back;
+    setText(words.rewind, back ? `Rewind, drop ${newest - step}` : 'Rewind to here');
+    const branches = store.session?.branches?.length ?? 0;
+    buttons.branches.hidden = branches < 2;
+    setText(words.branches, String(branches));
+  }
+
+  #drawRun(empty) {
+    const { store, buttons, words, loop } = this;
+    const waiting = store.wire.pending('step') + store.wire.pending('prefill');
+    setText(words.step, empty ? 'Prefill' : 'Step');
+    buttons.step.classList.toggle('is-waiting', waiting > 0);
+    buttons.step.classList.toggle('is-finished', Boolean(store.steps.at(-1)?.finish_reason));
+    this.waiting.hidden = waiting < 2;
+    setText(this.waiting, String(waiting));
+    if (buttons.play.ariaPressed === String(loop.playing)) return;
+    buttons.play.ariaPressed = String(loop.playing);
+    buttons.play.firstChild.replaceWith(icon(loop.playing ? 'pause' : 'play'));
+    setText(words.play, loop.playing ? 'Pause' : 'Play');
+  }
+
+  /** Offer only speeds that a shared server grants. */
+  #limitSpeed() {
+    const most = this.store.limits.play_rate || Infinity;
+    const last = Math.max(0, SPEEDS.filter((speed) => speed <= most).length - 1);
+    if (Number(this.speed.max) === last) return;
+    this.speed.max = last; // a browser moves the value down with it
+    this.setSpeed();
+  }
+
+  #drawScrubber(step, newest) {
+    this.range.max = Math.max(0, newest);
+    this.range.value = Math.max(0, step);
+    this.range.disabled = newest < 1;
+    this.range.setAttribute('aria-valuetext', `step ${step} of ${newest}`);
+    this.range.style.setProperty('--done', newest > 0 ? `${(100 * step) / newest}%` : '100%');
+    const ticks = newest > 0 && newest <= MOST_TICKS ? newest + 1 : 0;
+    if (this.ticks.childElementCount === ticks) return;
+    this.ticks.replaceChildren(...Array.from({ length: ticks }, () => make('i')));
+  }
+}

@@ -1,0 +1,288 @@
+/**
+ * Which cached keys each head of each layer read in the selected step.
+ *
+ * Moving over layers and heads asks for nothing: the whole step is here. Steps that came without their weights are
+ * replayed by the engine once somebody looks at them.
+ */
+
+import { make, setText } from '../../drawing/dom.js';
+import { formatNumber, formatProb } from '../../drawing/format.js';
+import { plainToken } from '../../drawing/pieces.js';
+import { tokenAtPosition } from '../../drawing/token_names.js';
+import { forgetPalette, paletteOf } from '../../drawing/palette.js';
+import { makeSurface } from '../../drawing/canvas.js';
+import { ColumnWindow, panWith } from '../kv_cache/column_window.js';
+import { makeTooltip } from '../../drawing/tooltip.js';
+import { panelFrame, segmentedControl, toggleButton } from '../../drawing/panel_frame.js';
+import { AttentionRows, HEAD_MEAN, withoutFirst } from '../../store/attention_data.js';
+import { ThumbPainter } from './attention_thumbs.js';
+import { HeadPainter, mostHeadRows } from './attention_head.js';
+
+const ATTENTION_SETTLE_MS = 160; // scrubbing past a step is not looking at it
+const SINK_SHOWN = 0.005; // float16 rows sum to 1 within a tenth of this
+
+class AttentionPanel {
+  constructor(root, store) {
+    this.root = root;
+    this.store = store;
+    this.rows = new AttentionRows(store, () => this.#redraw());
+    this.thumbs = new ThumbPainter();
+    this.head = new HeadPainter();
+    this.columns = new ColumnWindow({ widest: 32, narrowest: 3 });
+    this.mean = false;
+    this.hidesFirst = false;
+    this.preview = null; // the head under the pointer
+    this.hover = null; // {row, key} in the large view
+    this.frame = panelFrame(root, {
+      title: 'Attention', name: 'attention', table: () => this.#table(),
+      empty: 'Press Prefill: the last prompt token then reads every key in the cache, once per layer and head.',
+    });
+    this.#build();
+    this.#controls();
+    this.tip = makeTooltip(root);
+    this.pan = panWith(this.headSurface.canvas, this.columns, this.headSurface.ask);
+    this.#listenThumbs(this.thumbSurface.canvas);
+    this.#listenHead(this.headSurface.canvas);
+  }
+
+  #build() {
+    const thumbs = make('div.lp-canvas.lp-thumbs');
+    const head = make('div.lp-canvas.lp-one-head');
+    this.cover = make('div.lp-cover', { role: 'status' });
+    this.frame.body.append(thumbs, head, this.cover);
+    this.thumbSurface = makeSurface(thumbs, () => this.#paintThumbs());
+    this.headSurface = makeSurface(head, () => this.#paintHead());
+    this.thumbSurface.canvas.classList.add('own-arrows');
+    this.thumbSurface.canvas.tabIndex = 0;
+    this.thumbSurface.canvas.setAttribute('role', 'img');
+    this.thumbSurface.canvas.setAttribute('aria-label', 'All heads of all layers. Arrow keys choose layer and head.');
+    this.headSurface.canvas.setAttribute('role', 'img');
+    this.where = make('span.lp-where');
+    this.shares = make('span.lp-shares');
+    this.altered = make('span.lp-tag.lp-altered');
+    this.frame.foot.append(this.where, this.shares, this.altered);
+  }
+
+  #controls() {
+    const flip = (name) => (on) => {
+      this[name] = on;
+      this.#redraw();
+    };
+    this.triangleButton = toggleButton('prompt’s triangle', 'Every prompt token as a query of its own: one row each', (on) => {
+      this.triangle = on;
+      this.#redraw();
+    });
+    this.frame.bar.append(
+      segmentedControl('scale', [['root', '√ scale', 'square root: small weights can be seen'], ['linear', 'linear']], 'root', (name) => {
+        this.head.scale = name;
+        this.#redraw();
+      }).node,
+      toggleButton('mean of heads', 'Plain mean over the heads of the layer', flip('mean')),
+      toggleButton('hide first token', 'Leaves the first token out and rescales the rest: altered numbers', flip('hidesFirst')),
+      this.triangleButton,
+    );
+  }
+
+  get shown() {
+    const { layer, head } = this.preview ?? this.store.sel;
+    return { layer, head: this.mean ? HEAD_MEAN : head };
+  }
+
+  draw(changes) {
+    if (changes.has('theme')) forgetPalette(this.root);
+    if (changes.has('steps') || changes.has('session')) this.rows.sync();
+    if (changes.has('steps') || changes.has('select')) this.hover = null;
+    if (this.store.sel.step !== this.drawnStep) this.columns.follow = true;
+    this.drawnStep = this.store.sel.step;
+    this.frame.showEmpty(!this.store.selected);
+    if (this.store.selected) this.#redraw();
+    else this.tip.hide();
+  }
+
+  #redraw() {
+    const step = this.store.selected;
+    if (!step) return;
+    this.#words(step);
+    this.thumbSurface.paint();
+    this.headSurface.paint();
+    this.frame.refreshTable();
+    this.#settle();
+  }
+
+  /** Ask for what is missing once the selection has come to rest. */
+  #settle() {
+    clearTimeout(this.settling);
+    const step = this.store.selected;
+    const { layer, head } = this.store.sel;
+    const wantsMap = this.triangle && !this.mean && !this.rows.triangle(layer, head, this.store.promptLength);
+    if (this.rows.state(step, layer) === 'here' && !wantsMap) return;
+    this.settling = setTimeout(() => {
+      if (this.store.selected !== step || this.store.sel.layer !== layer || this.store.sel.head !== head) return;
+      this.rows.request(step, layer);
+      if (wantsMap) this.rows.requestTriangle(layer, head);
+      this.#words(step);
+    }, ATTENTION_SETTLE_MS);
+  }
+
+  #words(step) {
+    const { model, tokens } = this.store;
+    const { layer, head } = this.shown;
+    const position = step.kv_len - 1;
+    this.frame.note(`query: ${tokenAtPosition(tokens, position)}`);
+    const reads = Math.floor(head / (model.num_heads / model.num_kv_heads));
+    const where = this.mean
+      ? `layer ${layer} · mean of ${model.num_heads} heads`
+      : `layer ${layer} · query head ${head} reads KV head ${reads} of ${model.num_kv_heads}`;
+    setText(this.where, where);
+    this.where.title = 'Layers and heads are counted from 0';
+    this.triangleButton.disabled = this.mean;
+    setText(this.altered, this.hidesFirst ? 'altered: first token hidden, the rest rescaled' : '');
+    const state = this.rows.state(step, layer);
+    const covers = {
+      asked: `replaying step ${step.index} …`, missing: `step ${step.index} came without its weights`, failed: this.rows.message(step),
+    };
+    setText(this.cover, covers[state] ?? '');
+    this.#shares(step, state, layer, head);
+  }
+
+  #shares(step, state, layer, head) {
+    const row = this.rows.row(step, layer, head);
+    const perBin = Math.ceil(step.kv_len / 64);
+    let text = '';
+    if (row) {
+      const sum = row.reduce((total, value) => total + value, 0);
+      text = 1 - sum > SINK_SHOWN ? `sum ${sum.toFixed(3)} + sink ${(1 - sum).toFixed(3)}` : `sum ${sum.toFixed(3)}`;
+    } else if (state === 'pooled') text = `pooled: the largest of ${perBin} keys each, the exact row is coming`;
+    if (this.triangle && !this.mean && this.rows.asked(this.store.sel.layer, this.store.sel.head)) text += ' · computing the prompt’s triangle …';
+    setText(this.shares, text);
+  }
+
+  #paintThumbs() {
+    const { store } = this;
+    const step = store.selected;
+    if (!step) return;
+    const full = this.rows.full(step);
+    const pooled = full ? null : this.rows.pooled(step);
+    this.thumbPlane = full ?? pooled;
+    this.thumbs.paint(this.thumbSurface, {
+      palette: paletteOf(this.root), plane: this.thumbPlane, bytes: this.thumbPlane?.data instanceof Uint8Array,
+      layers: store.model.num_layers, heads: store.model.num_heads, chosen: store.sel, hover: this.preview, mean: this.mean,
+    });
+  }
+
+  #paintHead() {
+    const step = this.store.selected;
+    if (!step) return;
+    const { layer, head } = this.shown;
+    const alter = this.hidesFirst ? withoutFirst : (row) => row;
+    const exact = this.rows.row(step, layer, head);
+    const values = exact ?? this.rows.pooledRow(step, layer, head);
+    const sum = exact ? exact.reduce((total, value) => total + value, 0) : 1;
+    this.values = exact ? alter(exact) : null;
+    this.head.paint(this.headSurface, {
+      palette: paletteOf(this.root), columns: this.columns, keys: step.kv_len,
+      rows: this.#lines(step, layer, head, alter), values: exact ? this.values : values, pooled: !exact,
+      hidesFirst: this.hidesFirst && step.kv_len > 1, sink: 1 - sum > SINK_SHOWN ? 1 - sum : 0, hover: this.hover,
+      label: (position) => plainToken(this.store.tokens[position]),
+    });
+  }
+
+  /** One line per step up to the selected one; before them the prompt's own rows, where they were asked for. */
+  #lines(step, layer, head, alter) {
+    const { steps } = this.store;
+    const lines = [];
+    const most = mostHeadRows(this.headSurface.h, paletteOf(this.root).fontSize);
+    const map = this.triangle && !this.mean ? this.rows.triangle(layer, head, this.store.promptLength) : null;
+    for (let q = Math.max(0, this.store.promptLength - 1 - most); map && q < this.store.promptLength - 1; q++) {
+      lines.push({ position: q, values: alter(map.row(q)), current: false, step: 0 });
+    }
+    for (let index = Math.max(0, step.index - most); index <= step.index; index++) {
+      const row = this.rows.row(steps[index], layer, head);
+      lines.push({ position: steps[index].kv_len - 1, values: row ? alter(row) : null, current: index === step.index, step: index });
+    }
+    return lines;
+  }
+
+  #listenThumbs(canvas) {
+    const preview = (at) => {
+      if (at?.layer === this.preview?.layer && at?.head === this.preview?.head) return;
+      this.preview = at;
+      this.thumbSurface.ask();
+      this.headSurface.ask();
+      if (this.store.selected) this.#words(this.store.selected);
+    };
+    canvas.addEventListener('pointermove', (event) => preview(this.thumbs.headAt(event.offsetX, event.offsetY)));
+    canvas.addEventListener('pointerleave', () => preview(null));
+    canvas.addEventListener('click', (event) => {
+      const at = this.thumbs.headAt(event.offsetX, event.offsetY);
+      if (at) this.store.select(at);
+    });
+    const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+    canvas.addEventListener('keydown', (event) => {
+      const move = moves[event.key];
+      if (!move || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      event.stopPropagation();
+      const { layer, head } = this.store.sel;
+      this.store.select({ layer: layer + move[0], head: head + move[1] });
+    });
+  }
+
+  #listenHead(canvas) {
+    canvas.addEventListener('pointermove', (event) => {
+      this.hover = this.head.at(event.offsetX, event.offsetY);
+      this.#tell(event);
+      this.headSurface.ask();
+    });
+    canvas.addEventListener('pointerleave', () => {
+      this.hover = null;
+      this.tip.hide();
+      this.headSurface.ask();
+    });
+    canvas.addEventListener('click', () => {
+      if (this.hover?.row && !this.pan.moved()) this.store.select({ step: this.hover.row.step });
+    });
+  }
+
+  #tell(event) {
+    const { tokens, selected: step } = this.store;
+    const { row, key } = this.hover ?? {};
+    const named = (position) => tokenAtPosition(tokens, position);
+    if (!this.hover || (!row && !this.values)) return this.tip.hide();
+    const query = row ? row.position : step.kv_len - 1;
+    if (row && !row.values) return this.tip.show(event.clientX, event.clientY, named(query), [], 'Its weights are not here. Click to look at this step.');
+    if (key === null || key === undefined) return this.tip.hide();
+    const weight = row ? row.values[key] : this.values[key];
+    return this.tip.show(event.clientX, event.clientY, `key ${named(key)}`, [
+      ['query', named(query)], ['weight', `${formatProb(weight)}${this.hidesFirst ? ' (altered)' : ''}`],
+    ]);
+  }
+
+  #table() {
+    const { tokens, selected: step } = this.store;
+    const { layer, head } = this.shown;
+    const row = step ? this.rows.row(step, layer, head) : null;
+    const altered = this.hidesFirst && row ? withoutFirst(row) : null;
+    const which = this.mean ? 'mean of heads' : `head ${head}`;
+    return {
+      caption: step ? `Attention of ${tokenAtPosition(tokens, step.kv_len - 1)}, layer ${layer}, ${which}` : 'Attention',
+      columns: ['position', 'key token', 'id', 'weight', ...(altered ? ['weight, first hidden (altered)'] : [])],
+      rows: Array.from(row ?? [], (value, key) => [
+        key, plainToken(tokens[key]), tokens[key]?.id ?? '', formatNumber(value, 4), ...(altered ? [formatNumber(altered[key], 4)] : []),
+      ]),
+    };
+  }
+
+  destroy() {
+    clearTimeout(this.settling);
+    this.pan.destroy();
+    this.thumbSurface.destroy();
+    this.headSurface.destroy();
+  }
+}
+
+/** @param {HTMLElement} root an empty element */
+export function attentionPanel(root, store) {
+  const panel = new AttentionPanel(root, store);
+  return { draw: (changes) => panel.draw(changes), destroy: () => panel.destroy() };
+}

@@ -1,0 +1,224 @@
+/**
+ * The KV cache: layers down, positions across, in each cell the norm of the key and of the value.
+ *
+ * The fact people get wrong: the token just drawn is not in the cache yet. Its column is dashed until the next step feeds it.
+ */
+
+import { make, setText } from '../../drawing/dom.js';
+import { formatCount, formatNumber, formatPlural } from '../../drawing/format.js';
+import { plainToken } from '../../drawing/pieces.js';
+import { tokenAtPosition } from '../../drawing/token_names.js';
+import { forgetPalette, paletteOf } from '../../drawing/palette.js';
+import { makeSurface, reducedMotion } from '../../drawing/canvas.js';
+import { ColumnWindow, panWith } from './column_window.js';
+import { makeTooltip } from '../../drawing/tooltip.js';
+import { panelFrame, segmentedControl } from '../../drawing/panel_frame.js';
+import { dtypeBytes, kvFormula, NormTable } from '../../store/kv_data.js';
+import { KvPainter } from './kv_painter.js';
+
+const KV_SLIDE_MS = 220;
+
+/** Position of a step's first new column and one past its last. */
+function kvColumns(step) {
+  return [step.kv_len - step.input_ids.length, step.kv_len];
+}
+
+class KvPanel {
+  constructor(root, store) {
+    this.root = root;
+    this.store = store;
+    this.norms = new NormTable();
+    this.columns = new ColumnWindow({ widest: 34, narrowest: 3, spare: 1 });
+    this.painter = new KvPainter();
+    this.hover = null; // {position, layer}
+    this.slide = null; // {from, start}: columns that are coming in
+    this.seen = { epoch: -1, steps: 0 };
+    this.frame = panelFrame(root, {
+      title: 'KV cache', name: 'kv', table: () => this.#table(),
+      empty: 'Press Prefill: each prompt token leaves one key and one value in every layer.',
+    });
+    this.#controls();
+    const host = make('div.lp-canvas', { role: 'img', 'aria-label': 'Norms of cached keys and values; the table button shows the numbers' });
+    this.legend = make('div.lp-legend');
+    this.formula = make('div.lp-formula');
+    this.frame.body.append(host);
+    this.frame.foot.append(this.legend, this.formula);
+    this.surface = makeSurface(host, () => this.#paint());
+    this.tip = makeTooltip(root);
+    this.pan = panWith(this.surface.canvas, this.columns, this.surface.ask);
+    this.#listen(this.surface.canvas);
+  }
+
+  #controls() {
+    const redraw = (change) => (value) => {
+      Object.assign(this.painter, change(value));
+      this.surface.paint();
+      this.#legend();
+    };
+    this.frame.bar.append(
+      segmentedControl('what each cell shows', [['keys', 'K'], ['values', 'V'], ['both', 'both']], 'both',
+        redraw((shown) => ({ shown }))).node,
+      segmentedControl('colour scale', [
+        ['layer', 'scale per layer', 'each layer from its smallest to its largest norm'],
+        ['all', 'one scale', 'smallest to largest norm over all layers'],
+      ], 'layer', redraw((scale) => ({ scale }))).node,
+    );
+  }
+
+  draw(changes) {
+    const { store } = this;
+    if (changes.has('theme')) forgetPalette(this.root);
+    this.frame.showEmpty(!store.selected);
+    if (!store.selected) {
+      this.seen = { epoch: -1, steps: 0 };
+      return this.tip.hide();
+    }
+    if (changes.has('steps')) {
+      this.norms.sync(store);
+      this.#startSlide();
+    }
+    if (store.sel.step !== this.drawnStep) this.columns.follow = true;
+    this.drawnStep = store.sel.step;
+    this.#words();
+    this.surface.paint();
+    this.frame.refreshTable();
+  }
+
+  /** A step that has just come slides in; a session that was loaded whole does not. */
+  #startSlide() {
+    const { store, seen } = this;
+    const grew = store.epoch === seen.epoch && store.steps.length === seen.steps + 1 && store.sel.step === store.newest;
+    this.seen = { epoch: store.epoch, steps: store.steps.length };
+    this.slide = grew && !reducedMotion() ? { from: kvColumns(store.selected)[0], start: performance.now() } : null;
+  }
+
+  #words() {
+    const { model, selected: step } = this.store;
+    this.frame.note(`${formatPlural(model.num_layers, 'layer')} × ${formatPlural(step.kv_len, 'position')}`);
+    const formula = `${kvFormula(model, step.kv_len)} = `;
+    const product = step.kv_len * model.kv_bytes_per_token;
+    if (!this.bytes) {
+      this.bytes = { formula: make('span'), product: make('b'), live: make('span.lp-verdict') };
+      this.formula.append(this.bytes.formula, this.bytes.product, this.bytes.live);
+    }
+    setText(this.bytes.formula, formula);
+    setText(this.bytes.product, `${formatCount(product)} B`);
+    setText(this.bytes.live, step.kv_bytes === product ? '' : ` live tensors: ${formatCount(step.kv_bytes)} B`);
+    this.#legend();
+  }
+
+  /** The two colour ramps with the norms at their ends, for the layer under the pointer or the chosen one. */
+  #legend() {
+    if (!this.norms.count) return;
+    const layer = this.hover?.layer ?? this.store.sel.layer;
+    const scale = this.norms.scale();
+    const where = this.painter.scale === 'layer' ? `norms in layer ${layer}` : 'norms in all layers';
+    this.swatches ??= ['keys', 'values'].map((side) => {
+      const parts = { low: make('span'), high: make('span') };
+      const ramp = make('i.lp-ramp', { data: { side } });
+      parts.node = make('span.lp-swatch', {}, make('span', {}, side === 'keys' ? 'key' : 'value'), parts.low, ramp, parts.high);
+      return { side, ...parts };
+    });
+    if (!this.legend.firstChild) {
+      this.scaleNote = make('span.lp-scale-note');
+      this.legend.append(this.scaleNote, ...this.swatches.map((s) => s.node));
+    }
+    for (const { side, low, high, node } of this.swatches) {
+      const [from, to] = this.painter.scale === 'layer' ? [scale[side].low[layer], scale[side].high[layer]] : scale[side].all;
+      setText(low, formatNumber(from));
+      setText(high, formatNumber(to));
+      node.hidden = this.painter.shown !== 'both' && this.painter.shown !== side;
+    }
+    setText(this.scaleNote, where);
+    this.scaleNote.title = scale.skipsFirst ? 'The scale leaves the first token out: it lies far off the rest. Its colour is clamped.' : '';
+  }
+
+  #paint() {
+    const { store, surface, columns } = this;
+    const step = store.selected;
+    if (!step || !this.norms.count) return;
+    const progress = this.slide ? Math.min(1, (performance.now() - this.slide.start) / KV_SLIDE_MS) : 1;
+    if (progress >= 1) this.slide = null;
+    this.painter.paint(surface, {
+      palette: paletteOf(this.root), norms: this.norms, columns, hover: this.hover,
+      layer: store.sel.layer, layers: store.model.num_layers,
+      added: kvColumns(step), kvLen: step.kv_len,
+      sliding: this.slide ? { from: this.slide.from, progress } : null,
+      label: (position) => plainToken(store.tokens[position]),
+    });
+    if (this.slide) surface.ask();
+  }
+
+  #listen(canvas) {
+    const move = (event) => {
+      const cell = this.painter.cellAt(event.offsetX, event.offsetY);
+      const moved = cell?.position !== this.hover?.position || cell?.layer !== this.hover?.layer;
+      this.hover = cell;
+      if (cell) this.#tell(event, cell);
+      else this.tip.hide();
+      if (!moved) return;
+      this.surface.ask();
+      this.#legend();
+    };
+    canvas.addEventListener('pointermove', move);
+    canvas.addEventListener('pointerleave', () => {
+      this.hover = null;
+      this.tip.hide();
+      this.surface.ask();
+      this.#legend();
+    });
+    canvas.addEventListener('click', (event) => {
+      const cell = this.painter.cellAt(event.offsetX, event.offsetY);
+      if (!cell || this.pan.moved() || cell.position >= this.norms.count) return;
+      this.store.select({ step: this.norms.stepOf[cell.position], layer: cell.layer });
+    });
+  }
+
+  #tell(event, { position, layer }) {
+    const { store, norms } = this;
+    const { model } = store;
+    const token = store.tokens[position];
+    if (position >= norms.count) {
+      const title = token ? tokenAtPosition(store.tokens, position) : `position ${position}`;
+      this.tip.show(event.clientX, event.clientY, title, [], 'Not in the cache yet: the next step feeds it.');
+      return;
+    }
+    const heads = norms.heads(position, layer);
+    const perHead = (list) => list.map((norm) => formatNumber(norm)).join(' · ');
+    const at = position * norms.layers + layer;
+    const bytes = 2 * model.num_kv_heads * model.head_dim * dtypeBytes(model);
+    this.tip.show(event.clientX, event.clientY, `${tokenAtPosition(store.tokens, position)}, layer ${layer}`, [
+      ['key norm', formatNumber(norms.keys[at])],
+      ['by KV head', perHead(heads.keys)],
+      ['value norm', formatNumber(norms.values[at])],
+      ['by KV head', perHead(heads.values)],
+      ['bytes', `${formatCount(bytes)} B in this layer, ${formatCount(bytes * model.num_layers)} B in all`],
+      ['appended by', `step ${norms.stepOf[position]}`],
+    ]);
+  }
+
+  #table() {
+    const { store, norms } = this;
+    const layer = store.sel.layer;
+    const count = store.selected ? Math.min(norms.count, store.selected.kv_len) : 0;
+    return {
+      caption: `KV cache after step ${store.sel.step}, layer ${layer}`,
+      columns: ['position', 'token', 'id', 'appended by step', 'key norm', 'value norm'],
+      rows: Array.from({ length: count }, (_, p) => [
+        p, plainToken(store.tokens[p]), store.tokens[p]?.id ?? '', norms.stepOf[p],
+        formatNumber(norms.keys[p * norms.layers + layer]), formatNumber(norms.values[p * norms.layers + layer]),
+      ]),
+    };
+  }
+
+  destroy() {
+    this.pan.destroy();
+    this.surface.destroy();
+  }
+}
+
+/** @param {HTMLElement} root an empty element */
+export function kvPanel(root, store) {
+  const panel = new KvPanel(root, store);
+  return { draw: (changes) => panel.draw(changes), destroy: () => panel.destroy() };
+}

@@ -1,0 +1,183 @@
+/** Drawing of the KV grid, and where each cell is. Knows nothing of the store. */
+
+import { colourRamp, mixColour, pixelOf, rampAt } from '../../drawing/palette.js';
+import { fitLabel, Raster, slantLabel } from '../../drawing/canvas.js';
+
+const KV_LABEL_WIDTH = 11; // columns narrower than this carry position numbers instead of tokens
+
+export class KvPainter {
+  shown = 'both'; // or 'keys', 'values'
+  scale = 'layer'; // or 'all'
+  #raster = new Raster();
+  #ramps = null;
+  #at = null; // geometry of the last drawing
+
+  /** Draw one frame. `view`: palette, norms, columns, hover, layer, layers, added, kvLen, sliding, label. */
+  paint(surface, view) {
+    const { g, w, h, dpr } = surface;
+    const size = Math.max(10, view.palette.fontSize * 0.82);
+    const left = Math.ceil(size * 2.1);
+    const top = Math.ceil(size * 4.1);
+    const rowPixels = Math.max(1, ((h - top - 3) * dpr) / view.layers); // not whole: edges are rounded one by one
+    // The column after the last is the token not cached yet; it has to fit as well.
+    view.columns.fit(view.norms.count, w - left - size * 1.6, dpr, view.kvLen - 1);
+    this.#at = { left, top, row: rowPixels / dpr, columns: view.columns, layers: view.layers, size };
+    g.font = `${size}px ${view.palette.font}`;
+    this.#cells(surface, view, rowPixels);
+    this.#rowLabels(g, view);
+    this.#frames(g, view);
+    this.#columnLabels(g, view, w);
+  }
+
+  /** @returns {{position: number, layer: number} | null} the cell at a point; the dashed column counts */
+  cellAt(x, y) {
+    if (!this.#at) return null;
+    const { left, top, row, columns, layers } = this.#at;
+    const position = columns.first + Math.floor((x - left) / columns.width);
+    const layer = Math.floor((y - top) / row);
+    if (x < left || position > columns.end || layer < 0 || layer >= layers) return null;
+    return { position, layer };
+  }
+
+  #x(position) {
+    return this.#at.left + (position - this.#at.columns.first) * this.#at.columns.width;
+  }
+
+  #rampsFor(palette) {
+    if (this.#ramps?.palette === palette) return this.#ramps;
+    const faded = (colour) => colourRamp(palette.grid, mixColour(palette.card, colour, 0.28));
+    this.#ramps = {
+      palette,
+      keys: colourRamp(palette.grid, palette.k), values: colourRamp(palette.grid, palette.v),
+      keysLater: faded(palette.k), valuesLater: faded(palette.v),
+    };
+    return this.#ramps;
+  }
+
+  #cells({ g, dpr }, view, rowPixels) {
+    const { columns, norms, sliding } = view;
+    const ramps = this.#rampsFor(view.palette);
+    const width = Math.round(columns.width * dpr);
+    const cell = { width, row: rowPixels, gap: rowPixels >= 5 * dpr ? Math.round(dpr) : 0 };
+    this.#raster.begin(g, width * columns.visible, Math.round(rowPixels * view.layers));
+    const still = sliding ? Math.min(columns.end, sliding.from) : columns.end;
+    for (let position = columns.first; position < still; position++) {
+      this.#column(view, ramps, position, (position - columns.first) * width, cell);
+    }
+    this.#raster.commit(g, Math.round(this.#at.left * dpr), Math.round(this.#at.top * dpr));
+    if (sliding) this.#arriving(g, dpr, view, ramps, cell);
+  }
+
+  /** One column into the raster: the key half, then the value half. */
+  #column(view, ramps, position, x, cell, raster = this.#raster) {
+    const scale = view.norms.scale();
+    const later = position >= view.kvLen ? 'Later' : '';
+    const gap = cell.width >= 9 ? 2 : cell.width >= 3 ? 1 : 0;
+    const sides = this.shown === 'both' ? ['keys', 'values'] : [this.shown];
+    const half = Math.max(1, Math.floor((cell.width - gap) / sides.length));
+    sides.forEach((side, i) => {
+      const ramp = ramps[side + later];
+      const norms = view.norms[side];
+      for (let layer = 0; layer < view.layers; layer++) {
+        const [low, high] = this.scale === 'layer' ? [scale[side].low[layer], scale[side].high[layer]] : scale[side].all;
+        const span = high - low;
+        const share = span > 0 ? (norms[position * view.layers + layer] - low) / span : 0.5;
+        const shade = 0.14 + 0.86 * Math.max(0, Math.min(1, share));
+        const y = Math.round(layer * cell.row);
+        raster.rect(x + i * half, y, half, Math.round((layer + 1) * cell.row) - y - cell.gap, rampAt(ramp, shade));
+      }
+    });
+  }
+
+  /** Columns that slide in from the right, drawn on their own so that they can be moved and faded. */
+  #arriving(g, dpr, view, ramps, cell) {
+    const count = Math.min(view.columns.end - view.sliding.from, view.columns.visible);
+    const ease = 1 - (1 - view.sliding.progress) ** 3;
+    const strip = new Raster();
+    strip.begin(g, cell.width * count, Math.round(cell.row * view.layers));
+    for (let i = 0; i < count; i++) this.#column(view, ramps, view.columns.end - count + i, i * cell.width, cell, strip);
+    const canvas = document.createElement('canvas');
+    canvas.width = strip.width;
+    canvas.height = strip.height;
+    strip.commit(canvas.getContext('2d'), 0, 0);
+    g.save();
+    g.globalAlpha = ease;
+    const x = this.#x(view.columns.end - count) + (1 - ease) * 36;
+    g.drawImage(canvas, x, this.#at.top, strip.width / dpr, strip.height / dpr);
+    g.restore();
+  }
+
+  #rowLabels(g, { palette, layers, layer, hover }) {
+    const { left, top, row, size } = this.#at;
+    g.textAlign = 'right';
+    g.textBaseline = 'middle';
+    const every = Math.max(1, Math.ceil((size * 1.5) / row));
+    const chosen = hover?.layer ?? layer;
+    const clear = Math.ceil((size * 1.1) / row);
+    for (let l = 0; l < layers; l += every) {
+      if (Math.abs(l - chosen) < clear) continue;
+      g.fillStyle = palette.mute.css;
+      g.fillText(String(l), left - 6, top + (l + 0.5) * row);
+    }
+    g.fillStyle = hover ? palette.text.css : palette.accent.css;
+    g.fillText(String(chosen), left - 6, top + (chosen + 0.5) * row);
+    g.fillRect(left - 4, top + chosen * row, 2, Math.max(2, row - 1));
+  }
+
+  #frames(g, { palette, columns, added, hover, kvLen, layers }) {
+    const { top, row, left } = this.#at;
+    const height = row * layers;
+    const from = Math.max(added[0], columns.first);
+    const to = Math.min(added[1], columns.end);
+    if (to > from) {
+      g.strokeStyle = palette.accent.css;
+      g.lineWidth = 2;
+      g.strokeRect(this.#x(from) - 1.5, top - 1.5, (to - from) * columns.width + 1, height + 2);
+    }
+    if (kvLen >= columns.first && kvLen <= columns.end) this.#next(g, palette, kvLen, height);
+    if (!hover) return;
+    g.fillStyle = palette.text.css;
+    g.globalAlpha = 0.85;
+    g.fillRect(left, top + hover.layer * row - 1, (columns.end - columns.first) * columns.width, 1);
+    g.fillRect(left, top + (hover.layer + 1) * row - 1, (columns.end - columns.first) * columns.width, 1);
+    g.globalAlpha = 1;
+    g.strokeStyle = palette.text.css;
+    g.lineWidth = 1;
+    g.strokeRect(this.#x(hover.position) - 0.5, top - 0.5, columns.width, height);
+  }
+
+  /** The token just drawn has no column yet. */
+  #next(g, palette, position, height) {
+    const { top, columns, size } = this.#at;
+    const width = Math.max(columns.width, size * 1.4);
+    g.save();
+    g.setLineDash([4, 3]);
+    g.strokeStyle = palette.faint.css;
+    g.lineWidth = 1;
+    g.strokeRect(this.#x(position) + 1.5, top + 0.5, width - 3, height - 1);
+    g.restore();
+    g.fillStyle = palette.mute.css;
+    g.textBaseline = 'middle';
+    if (columns.count === position) slantLabel(g, 'not in the cache yet', this.#x(position) + width / 2 - 1, top + height / 2, -Math.PI / 2, 'center');
+  }
+
+  #columnLabels(g, view, w) {
+    const { columns, palette, hover } = view;
+    const { top, size } = this.#at;
+    const named = columns.width >= KV_LABEL_WIDTH;
+    g.textBaseline = 'alphabetic';
+    const every = named ? 1 : Math.ceil((size * 3) / columns.width);
+    const end = Math.min(columns.end, columns.count - 1) + 1;
+    for (let position = columns.first; position <= end; position++) {
+      if (position > view.kvLen && position >= columns.count) continue;
+      const strong = position === hover?.position || (position >= view.added[0] && position < view.added[1] && named);
+      if (!named && !strong && position % every) continue;
+      if (!named && !strong && hover && Math.abs(position - hover.position) < every) continue; // room for the token's name
+      const x = this.#x(position) + columns.width / 2;
+      if (x > w) continue;
+      g.fillStyle = strong ? palette.text.css : position >= view.kvLen ? palette.faint.css : palette.mute.css;
+      if (named || strong) slantLabel(g, fitLabel(g, view.label(position), size * 5), x + 2, top - 6, -0.7, 'left');
+      else slantLabel(g, String(position), x, top - 6, 0, 'center');
+    }
+  }
+}

@@ -1,0 +1,200 @@
+/**
+ * One turn of the loop in five stations: in, forward, logits, sample, stop, and the way back to the start.
+ *
+ * Every number is the selected step's own. Each station is a button: it shows the panel it speaks of; "stop" opens
+ * the list of rules.
+ *
+ * For tests: .station[data-station] with .station-main and .station-rest, .way-back[data-state]
+ */
+
+import { make, icon, setText } from '../../drawing/dom.js';
+import { renderToken, quotedToken } from '../../drawing/pieces.js';
+import { drawnPosition, FINISH_WORDS } from '../../store/roles.js';
+import { formatCount, formatPlural, formatProb } from '../../drawing/format.js';
+
+const STATIONS = [
+  { name: 'in', label: 'in', shows: '.strip', says: 'Token ids and positions fed to the model in this step' },
+  { name: 'forward', label: 'forward', shows: '.panel-kv, .panel-attention', says: 'The one call of the model' },
+  { name: 'logits', label: 'logits', shows: '.panel-next', says: 'One score for every token of the vocabulary' },
+  { name: 'sample', label: 'sample', shows: '.panel-next', says: 'From scores to one token' },
+  { name: 'stop', label: 'stop?', shows: '', says: 'Every rule that could end the run' },
+];
+
+/** Counts of tokens that remain, without repeating a stage that removed none: 49,152 → 50 → 6. */
+export function keptChain(stages) {
+  const counts = [];
+  for (const { kept } of stages) if (kept !== counts.at(-1)) counts.push(kept);
+  const shown = counts.length > 4 ? [counts[0], ...counts.slice(-3)] : counts;
+  return shown.map(formatCount).join(' → ');
+}
+
+/** "3–5" for a run of positions, "4" for one. */
+function positionRange(positions) {
+  return positions.length > 1
+    ? `${formatCount(positions[0])}–${formatCount(positions.at(-1))}`
+    : formatCount(positions[0]);
+}
+
+/** The drawn token as it stands in the sequence: there it is known which bytes of which character it holds. */
+function drawnPiece(store, step) {
+  const token = store.tokens[drawnPosition(store, step.index)];
+  return token?.id === step.draw.token_id ? token : store.pieces.get(step.draw.token_id);
+}
+
+/** How a prompt came into the cache: read, or taken over from somebody who had opened the same. */
+function readHow(step) {
+  if (step.reused_tokens >= step.input_ids.length) return 'prefilled before, shared';
+  return step.reused_tokens ? `${formatCount(step.reused_tokens)} of them shared` : 'in one forward';
+}
+
+/** What filled a released cache again: ", cache rebuilt by prefilling 41 tokens, 4 from the shared prompt" */
+function rebuiltHow({ rebuilt_tokens: again, recovered_tokens: shared }) {
+  if (!again && !shared) return '';
+  const parts = [again && `by prefilling ${formatPlural(again, 'token')}`, shared && `${formatCount(shared)} from the shared prompt`];
+  return `, cache rebuilt ${parts.filter(Boolean).join(', ')}`;
+}
+
+/** "with 3 others": who was in the same forward */
+const companyOf = (step) => `with ${formatPlural(step.batch_size - 1, 'other')}`;
+
+const DESCRIBE = {
+  in(step, { tokens, pieces }) {
+    const many = step.input_ids.length > 1;
+    const where = `at ${many ? '' : 'position '}${positionRange(step.positions)}`;
+    if (many) return { main: formatPlural(step.input_ids.length, 'token'), rest: `${where}, ${readHow(step)}` };
+    return {
+      piece: tokens[step.positions[0]] ?? pieces.get(step.input_ids[0]),
+      rest: `id ${step.input_ids[0]} ${where}${rebuiltHow(step)}`,
+    };
+  },
+  forward(step, { model, limits, settings }) {
+    const fed = step.input_ids.length;
+    const { num_layers: layers, num_heads: heads, num_kv_heads: kvHeads, head_dim: dim } = model;
+    const reads = fed > 1 ? `1 to ${formatCount(step.kv_len)} keys read` : formatPlural(step.kv_len, 'key') + ' read';
+    const isRun = fed === 1 && Boolean(step.timing_ms); // a rebuilt record came out of a prefill
+    const company = isRun ? companyOf(step) : '';
+    const isTold = company && (step.batch_size > 1 || settings?.solo || !limits.models);
+    return {
+      main: formatPlural(layers, 'layer'),
+      rest: `${isTold ? `${company} · ` : ''}+${formatCount(fed)} k,v · ${reads}`,
+      title:
+        `In each of ${layers} layers: q (${fed} × ${heads} heads × ${dim}), k and v (${fed} × ${kvHeads} heads × ${dim}) each. ` +
+        `The new k and v are appended; the cache then holds ${formatCount(step.kv_len)} positions.` +
+        (company ? ` This step shared its forward ${company}.` : ''),
+    };
+  },
+  logits(step, { model }) {
+    const rows = step.logit_rows;
+    return {
+      main: `${formatCount(Math.max(1, rows))} × ${formatCount(model.vocab_size)}`,
+      rest: rows ? `${formatPlural(rows, 'row')}, 1 used` : 'kept from the shared prefill',
+      title: 'Only the last row is used: it scores what follows the last token fed.',
+    };
+  },
+  sample(step, store) {
+    const { draw } = step;
+    const chain = keptChain(step.stages);
+    const how = {
+      greedy: 'the likeliest is taken',
+      forced: `forced; the draw gave ${quotedToken(store.pieces.get(draw.drawn_id))}`,
+    }[draw.mode];
+    const drew = how ?? (draw.u === null ? draw.mode : `u = ${draw.u.toFixed(3)}`);
+    return {
+      piece: drawnPiece(store, step),
+      rest: `${chain} · ${drew}`,
+      title:
+        `Probability ${formatProb(draw.final_prob)} after the stages, ${formatProb(draw.raw_prob)} before, rank ${formatCount(draw.raw_rank)} by raw score. ` +
+        step.stages.map((stage) => `${stage.label}: ${formatCount(stage.kept)} kept`).join('; '),
+    };
+  },
+  stop(step) {
+    const fired = step.stops.filter((stop) => stop.fired);
+    const rest = fired.length ? fired.map((stop) => stop.label).join(', ') : `0 of ${step.stops.length} rules fired`;
+    return { main: step.finish_reason ? 'stop' : 'go on', rest, alarm: Boolean(step.finish_reason) };
+  },
+};
+
+const EMPTY = {
+  in: 'the prompt’s tokens',
+  forward: 'all layers, once',
+  logits: 'a score per token',
+  sample: 'one token is drawn',
+  stop: 'go round again?',
+};
+
+export class Stations {
+  /** @param {(selector: string) => void} flash shows a panel */
+  constructor(root, store, flash) {
+    this.store = store;
+    this.parts = STATIONS.map((station, i) => this.#station(station, i, flash));
+    this.back = make(
+      'div.way-back',
+      {},
+      make('span.way-back-line'),
+      make('span.way-back-words'),
+      make('span.way-back-line'),
+    );
+    const line = make(
+      'div.stations',
+      { role: 'group', 'aria-label': 'One turn of the loop' },
+      ...this.parts.map((part) => part.button),
+    );
+    root.append(line, this.back);
+    this.stopButton = this.parts.at(-1).button;
+  }
+
+  #station({ name, label, shows, says }, i, flash) {
+    const main = make('span.station-main');
+    const rest = make('span.station-rest');
+    const arrow = i < STATIONS.length - 1 ? make('span.station-arrow', {}, icon('arrow', 16)) : icon('down', 16);
+    const button = make(
+      'button.station',
+      { data: { station: name } },
+      make('span.station-label', {}, make('i', {}, String(i + 1)), label),
+      make('span.station-words', {}, main, ' ', rest),
+      arrow,
+    );
+    if (shows) button.addEventListener('click', () => flash(shows));
+    return { name, says, button, main, rest };
+  }
+
+  draw(changes) {
+    if (!['steps', 'select', 'model', 'session', 'tokens'].some((name) => changes.has(name))) return;
+    const step = this.store.selected;
+    for (const part of this.parts) this.#drawStation(part, step);
+    this.#drawBack(step);
+  }
+
+  #drawStation({ name, says, button, main, rest }, step) {
+    button.classList.toggle('empty', !step);
+    const {
+      piece,
+      main: words,
+      rest: more,
+      title = '',
+      alarm = false,
+    } = step && this.store.model ? DESCRIBE[name](step, this.store) : { main: EMPTY[name], rest: '' };
+    if (piece) {
+      renderToken(main, piece);
+    } else {
+      main.classList.remove('token-text');
+      setText(main, words);
+    }
+    setText(rest, more);
+    button.classList.toggle('alarm', alarm);
+    button.title = [says, title].filter(Boolean).join('. ');
+  }
+
+  /** The arrow back to the start: what goes in next, or why nothing does. */
+  #drawBack(step) {
+    const words = this.back.children[1];
+    this.back.dataset.state = !step ? 'empty' : step.finish_reason ? 'stopped' : 'round';
+    if (!step) return setText(words, 'and round again, one token at a time');
+    if (step.finish_reason) return setText(words, `stopped: ${FINISH_WORDS[step.finish_reason] ?? step.finish_reason}`);
+    const token = renderToken(make('b'), drawnPiece(this.store, step));
+    return words.replaceChildren(
+      token,
+      ` goes in next, at position ${formatCount(drawnPosition(this.store, step.index))}`,
+    );
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * Every stop rule after the selected step: armed or not, fired or not, and how near it was; below, the rules to set.
+ *
+ * The settings hold from the next step on. What the list shows is what was in force when the step was made.
+ *
+ * For tests: .rule[data-rule][data-state], .stop-form inputs named max_new_tokens, use_end_ids, stop_strings
+ */
+
+import { make } from '../../drawing/dom.js';
+import { formatShare } from '../../drawing/format.js';
+
+function ruleRow(stop) {
+  const state = stop.fired ? 'fired' : stop.armed ? 'armed' : 'off';
+  const near =
+    stop.nearness === null || !stop.armed
+      ? null
+      : make(
+          'span.near',
+          { title: `${formatShare(stop.nearness)} of the way` },
+          make('i', { style: `width:${Math.min(100, stop.nearness * 100)}%` }),
+        );
+  return make(
+    'li.rule',
+    { data: { rule: stop.rule, state } },
+    make('span.rule-state', {}, state),
+    make('span.rule-label', {}, stop.label),
+    make('span.rule-words', {}, stop.state),
+    near,
+  );
+}
+
+/** A stop string as one line of text: line ends and tabs are written \n and \t. */
+const escapeLine = (text) =>
+  text.replace(/\\/g, '\\\\').replace(/\n/g, '\\n').replace(/\t/g, '\\t').replace(/\r/g, '\\r');
+const unescapeLine = (line) =>
+  line.replace(/\\(.)/g, (whole, char) => ({ n: '\n', t: '\t', r: '\r', '\\': '\\' })[char] ?? whole);
+
+/** The user's own stop is a rule like the others: it fires with the next token. */
+function endButton(store, said) {
+  return make(
+    'button',
+    {
+      title: 'Fire the rule “user stop”',
+      disabled: !store.steps.length,
+      onclick: () => store.send('stop').catch((error) => (said.textContent = error.message)),
+    },
+    'End the run here',
+  );
+}
+
+function stopForm(store) {
+  const { stop } = store.settings;
+  const limit = make('input', { type: 'number', name: 'max_new_tokens', min: 1, step: 1, value: stop.max_new_tokens });
+  const ends = make('input', { type: 'checkbox', name: 'use_end_ids', checked: stop.use_end_ids });
+  const strings = make('textarea', {
+    name: 'stop_strings',
+    rows: 2,
+    value: (stop.stop_strings ?? []).map(escapeLine).join('\n'),
+    placeholder: 'one per line; \\n is a line end',
+  });
+  const said = make('p.form-said', { role: 'status' });
+  const form = make(
+    'form.stop-form',
+    {},
+    make(
+      'div',
+      {},
+      make('label', {}, 'Max new tokens', limit),
+      make(
+        'label.check',
+        {},
+        ends,
+        `Stop at end ids (${(store.model?.end_ids ?? []).join(', ') || 'the model has none'})`,
+      ),
+    ),
+    make('label', {}, 'Stop strings', strings),
+    make('div.form-foot', {}, said, endButton(store, said), make('button.primary', { type: 'submit' }, 'Apply')),
+  );
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    const wanted = {
+      max_new_tokens: Number(limit.value),
+      use_end_ids: ends.checked,
+      stop_strings: strings.value
+        .split('\n')
+        .map(unescapeLine)
+        .filter((line) => line !== ''),
+    };
+    try {
+      await store.send('settings', { stop: wanted });
+      said.textContent = 'In force from the next step on.';
+    } catch (error) {
+      said.textContent = error.message;
+    }
+  });
+  return form;
+}
+
+/** Fill the popover's body; while it is open the form is left alone, somebody may be typing in it. */
+export function buildStopInspector(body, store) {
+  const step = store.selected;
+  const list = step
+    ? make('ul.rules', { 'aria-label': `Stop rules after step ${step.index}` }, ...step.stops.map(ruleRow))
+    : make('p.empty-words', {}, 'No step yet. After each step every rule is listed here with how near it was.');
+  if (body.firstChild) body.firstChild.replaceWith(list);
+  else body.append(list, stopForm(store));
+}

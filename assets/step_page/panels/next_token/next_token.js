@@ -1,0 +1,218 @@
+/**
+ * From scores to one token: the stages, the bars, the draw, and what other settings would have made of the same scores.
+ *
+ * The fact people get wrong: moving a slider shows another distribution, it does not draw again. The token that was
+ * drawn stays drawn; new settings act from the next step on.
+ */
+
+import { make, setText } from '../../drawing/dom.js';
+import { formatBits, formatCount, formatNumber, formatPlural } from '../../drawing/format.js';
+import { plainToken } from '../../drawing/pieces.js';
+import { namedToken } from '../../drawing/token_names.js';
+import { forgetPalette } from '../../drawing/palette.js';
+import { makeTooltip } from '../../drawing/tooltip.js';
+import { panelFrame } from '../../drawing/panel_frame.js';
+import { BarList } from './bars.js';
+import { Funnel } from './funnel.js';
+import { DrawStrip } from './draw_strip.js';
+import { Sliders } from './sliders.js';
+import { AskToken } from '../../controls/ask_token.js';
+import { drawnDistribution, exactDistribution, rawOf, sameSampling, samplingWords, STAGE_WORDS, triedDistribution } from '../../store/distribution.js';
+
+const DISTRIBUTION_WORDS = {
+  drawn: 'raw behind, after sampling in front', tried: 'what if, not drawn', exact: 'what if, exact, not drawn',
+};
+
+class NextTokenPanel {
+  constructor(root, store) {
+    this.root = root;
+    this.store = store;
+    this.stage = null; // the stage looked at; null: the last
+    this.exact = null; // {step, sampling, distribution}: the engine's answer to the last what-if
+    this.frame = panelFrame(root, {
+      title: 'Next token', name: 'next', table: () => this.#table(), empty: 'Press Prefill: the last row of scores then gives the first new token.',
+    });
+    this.tip = makeTooltip(root);
+    const bars = make('div.lp-bars');
+    this.funnel = new Funnel(this.frame.body, (name) => {
+      this.stage = name;
+      this.#redraw();
+    });
+    this.frame.body.append(bars);
+    this.bars = new BarList(bars, (id) => this.#force(id), () => this.#redraw());
+    this.strip = new DrawStrip(this.frame.body, root, this.tip);
+    this.ask = new AskToken(this.bars.headLeft, this.bars.below, store, (id) => this.#force(id));
+    this.#confirmBox(bars);
+    this.#settings();
+  }
+
+  #settings() {
+    this.drawnWith = make('span.lp-drawn-with');
+    this.back = make('button.lp-toggle.lp-back', { title: 'Show what was drawn, and use the settings of this step for the next ones', onclick: () => this.#reset() }, 'use this step’s settings');
+    const grid = make('div.lp-sliders');
+    this.sliders = new Sliders(grid, (sampling) => this.#move(sampling), (sampling) => this.#settle(sampling));
+    this.frame.foot.append(make('div.lp-settings-line', {}, this.drawnWith, this.back), grid);
+  }
+
+  #confirmBox(bars) {
+    this.confirmWords = make('span');
+    const go = make('button.lp-toggle.lp-go', { onclick: () => this.#forceNow() }, 'force it');
+    this.confirm = make('div.lp-confirm', { hidden: true, role: 'alertdialog', 'aria-label': 'Force a token' }, this.confirmWords, go,
+      make('button.lp-toggle', { onclick: () => this.#closeConfirm() }, 'cancel'));
+    this.confirm.addEventListener('keydown', (event) => {
+      if (event.key !== 'Escape') return;
+      event.stopPropagation();
+      this.#closeConfirm();
+    });
+    bars.append(this.confirm);
+  }
+
+  draw(changes) {
+    const { store } = this;
+    if (changes.has('theme')) forgetPalette(this.root);
+    this.frame.showEmpty(!store.selected);
+    if (!store.selected) return this.tip.hide();
+    if (changes.has('select') || changes.has('steps')) this.#closeConfirm();
+    if (this.exact && this.exact.step !== store.selected) this.exact = null;
+    if (store.params && this.paramsStep !== store.selected) this.#forgetTry();
+    this.ask.draw();
+    return this.#redraw();
+  }
+
+  /** Another step is looked at: what was tried on the last one is over. */
+  #forgetTry() {
+    this.store.params = null;
+    this.exact = null;
+  }
+
+  get distribution() {
+    const { store } = this;
+    const step = store.selected;
+    if (store.params) return triedDistribution(step, store.params);
+    if (this.exact?.step === step) return this.exact.distribution;
+    return drawnDistribution(step);
+  }
+
+  #redraw() {
+    const { store } = this;
+    const step = store.selected;
+    if (!step) return;
+    const shown = this.distribution;
+    const wanted = shown.stages.findIndex(({ name }) => name === this.stage);
+    const index = wanted < 0 ? shown.stages.length - 1 : wanted;
+    const stage = shown.stages[index];
+    const isLast = index === shown.stages.length - 1;
+    const ids = step.planes.cand_ids.data;
+    const probs = shown.at(index);
+    this.funnel.draw(shown, stage.name, store.model.vocab_size);
+    this.bars.draw({
+      ids, probs, raw: rawOf(step), kept: stage.kept, vocabulary: store.model.vocab_size, draw: step.draw, pieces: store.pieces,
+      stage: stage.label, stageShort: isLast ? 'final' : STAGE_WORDS[stage.name], isLast, tried: shown.kind !== 'drawn',
+    });
+    // As many candidates as a record keeps at every stage, so that the strip does not jump when exact values come.
+    const last = (isLast ? probs : shown.at(shown.stages.length - 1)).slice(0, step.planes.stage_probs.shape[1]);
+    const beyond = shown.stages.at(-1).kept - Array.from(last).filter((p) => p > 0).length;
+    this.strip.draw({ ids, probs: last, draw: step.draw, tried: shown.kind !== 'drawn', pieces: store.pieces, others: beyond });
+    this.#words(step, shown);
+    this.frame.refreshTable();
+  }
+
+  #words(step, shown) {
+    const { session, params, model } = this.store;
+    this.root.dataset.showing = shown.kind;
+    this.frame.note(DISTRIBUTION_WORDS[shown.kind]);
+    const current = params ?? session?.sampling ?? step.sampling;
+    const differs = !sameSampling(current, step.sampling);
+    setText(this.drawnWith, `${differs ? 'this step was drawn with' : 'drawn with'} ${samplingWords(step.sampling)}${differs ? '' : ', as the next will be'}`);
+    this.drawnWith.title = this.drawnWith.textContent;
+    this.back.classList.toggle('lp-hidden', !differs && shown.kind === 'drawn');
+    this.sliders.set(current, model.vocab_size);
+  }
+
+  #move(sampling) {
+    this.exact = null;
+    this.paramsStep = this.store.selected;
+    this.store.setParams(sampling);
+  }
+
+  /** The slider was let go: the next steps use it, and the engine says what it would have made of this one. */
+  async #settle(sampling) {
+    const { store } = this;
+    const step = store.selected;
+    if (!step) return;
+    store.send('settings', { sampling }).catch(() => {});
+    try {
+      const answer = await store.send('what_if', { step: step.index, sampling });
+      if (store.selected !== step || (store.params && !sameSampling(store.params, sampling))) return;
+      this.exact = { step, sampling, distribution: exactDistribution(answer, sampling) };
+      store.setParams(null);
+    } catch {
+      // The estimate stays on screen under its own name.
+    }
+  }
+
+  #reset() {
+    const step = this.store.selected;
+    this.#forgetTry();
+    this.store.send('settings', { sampling: step.sampling }).catch(() => {});
+    if (this.store.session) this.store.session.sampling = { ...step.sampling };
+    this.store.setParams(null);
+  }
+
+  #force(id) {
+    const { store } = this;
+    const step = store.selected;
+    this.forcing = { step: step.index, token_id: id };
+    const later = store.newest - step.index;
+    if (!later) return this.#forceNow();
+    setText(this.confirmWords, `${namedToken(store.pieces.get(id))} here replaces ${formatPlural(later, 'later token')}`);
+    this.confirm.hidden = false;
+    this.confirm.querySelector('button').focus({ preventScroll: true });
+  }
+
+  #forceNow() {
+    const { store, forcing } = this;
+    this.#closeConfirm();
+    store.sel = { ...store.sel, follow: true };
+    store.send('force', forcing).catch((error) => {
+      setText(this.confirmWords, error.message ?? String(error));
+      this.confirm.hidden = false;
+    });
+  }
+
+  #closeConfirm() {
+    this.confirm.hidden = true;
+  }
+
+  #table() {
+    const { store } = this;
+    const step = store.selected;
+    if (!step) return { caption: 'Next token', columns: [], rows: [] };
+    const shown = this.distribution;
+    const ids = step.planes.cand_ids.data;
+    const raw = rawOf(step);
+    const columns = shown.stages.map((_, index) => shown.at(index));
+    const count = Math.min(ids.length, ...columns.map((column) => column.length));
+    const tokens = Array.from({ length: count }, (_, i) => [
+      i + 1, plainToken(store.pieces.get(ids[i])), ids[i], ...columns.map((column, s) => formatNumber(s ? column[i] : raw[i], 4)),
+    ]);
+    const summary = (name, of) => ['', name, '', ...shown.stages.map(of)];
+    return {
+      caption: `Next token after step ${step.index}: ${DISTRIBUTION_WORDS[shown.kind]}. Chosen: ${namedToken(store.pieces.get(step.draw.token_id))}`,
+      columns: ['rank', 'token', 'id', ...shown.stages.map(({ label }) => label)],
+      rows: [summary('tokens kept', ({ kept }) => formatCount(kept)), summary('entropy', ({ bits }) => formatBits(bits)), ...tokens],
+    };
+  }
+
+  destroy() {
+    this.sliders.destroy();
+    this.bars.destroy();
+    this.strip.destroy();
+  }
+}
+
+/** @param {HTMLElement} root an empty element */
+export function nextTokenPanel(root, store) {
+  const panel = new NextTokenPanel(root, store);
+  return { draw: (changes) => panel.draw(changes), destroy: () => panel.destroy() };
+}

@@ -1,0 +1,212 @@
+/**
+ * The tokens, in order: what was typed, what the template added, what was drawn, and what the looked-at step fed and drew.
+ *
+ * Clicking a token selects the step that drew it (a prompt token: the prefill). That step's own input is ringed and
+ * tagged "in", the token it drew is dashed and tagged "drawn": it is not in the cache yet. Long runs are folded.
+ *
+ * For tests: .strip .chip[data-position][data-id][data-role][data-standing], .fold, .strip-pending, .strip-text
+ */
+
+import { make, setChildren, setText } from '../../drawing/dom.js';
+import { renderToken, quotedToken, hexSign, TOKEN_SIGNS } from '../../drawing/pieces.js';
+import { ROLE_WORDS, drawnPosition, standing, stepOfPosition } from '../../store/roles.js';
+import { formatCount } from '../../drawing/format.js';
+
+const HEAD_KEPT = 8; // prompt tokens shown before a fold
+const TAIL_KEPT = 14; // and after it
+const AROUND = 12; // neighbours of the looked-at token
+const NEWEST_KEPT = 160;
+const SMALLEST_FOLD = 6;
+const UNFOLD_BY = 400;
+
+/** Ranges of positions to draw, in order; the gaps between them are folds. */
+export function stripRanges(total, promptLength, focus, opened) {
+  const wanted = [
+    [0, HEAD_KEPT],
+    [promptLength - TAIL_KEPT, promptLength + 4],
+    [focus - AROUND, focus + AROUND],
+    [total - NEWEST_KEPT, total],
+    ...opened,
+  ];
+  const sorted = wanted
+    .map(([a, b]) => [Math.max(0, a), Math.min(total, b)])
+    .filter(([a, b]) => a < b)
+    .sort((x, y) => x[0] - y[0]);
+  const ranges = [];
+  for (const [a, b] of sorted) {
+    const last = ranges.at(-1);
+    if (last && a - last[1] < SMALLEST_FOLD) last[1] = Math.max(last[1], b);
+    else ranges.push([a, b]);
+  }
+  return ranges;
+}
+
+const STANDING_WORDS = {
+  fed: 'fed in this step',
+  drawn: 'drawn in this step, not in the cache yet',
+  cached: 'in the cache',
+  future: 'drawn later',
+  waiting: 'not fed yet',
+};
+
+export class TokenStrip {
+  constructor(root, store) {
+    this.store = store;
+    this.chips = new Map();
+    this.opened = [];
+    this.sid = null;
+    this.line = make('div.strip', { role: 'group', 'aria-label': 'Tokens in order' });
+    this.empty = make('p.strip-empty', {}, 'No tokens yet. Prefill a prompt, then press Space: one press, one token.');
+    this.text = make('span.strip-said', { dir: 'auto' });
+    this.live = make('p.visually-hidden', { 'aria-live': 'polite' });
+    this.divider = make('span.strip-divider', {
+      role: 'separator',
+      'aria-label': 'end of the prompt',
+      title: 'The prompt ends here',
+    });
+    this.pending = make('span.strip-pending', { hidden: true });
+    root.append(this.line, make('div.strip-foot', {}, make('p.strip-text', {}, this.text), this.#legend()), this.live);
+    this.line.addEventListener('click', (event) => this.#click(event));
+  }
+
+  #legend() {
+    const roles = Object.entries(ROLE_WORDS).map(([role, words]) =>
+      make('span.legend-role', { data: { role }, title: words }, make('i'), role),
+    );
+    const signs = TOKEN_SIGNS.slice(0, 3).map(({ text, kind, meaning }) =>
+      make('span.legend-sign', {}, make(`b.token-text.sign-${kind}`, {}, text), ` ${meaning}`),
+    );
+    return make(
+      'div.strip-legend',
+      { 'aria-label': 'Legend' },
+      ...roles,
+      make(
+        'span.legend-role',
+        { data: { role: 'new' }, title: STANDING_WORDS.drawn },
+        make('i'),
+        'not in the cache yet',
+      ),
+      ...signs,
+    );
+  }
+
+  #click(event) {
+    const target = event.target.closest('button');
+    if (!target) return;
+    if (target.classList.contains('fold')) {
+      const from = Number(target.dataset.from);
+      this.opened.push([from, Math.min(Number(target.dataset.to), from + UNFOLD_BY)]);
+      this.draw(new Set(['select']), true);
+    } else this.store.select({ step: stepOfPosition(this.store, Number(target.dataset.position)) });
+  }
+
+  draw(changes, keepScroll = false) {
+    if (!['tokens', 'steps', 'select', 'session'].some((name) => changes.has(name))) return;
+    const { store } = this;
+    if (store.session?.sid !== this.sid) {
+      this.sid = store.session?.sid ?? null;
+      this.opened = [];
+    }
+    const focus = store.selected ? drawnPosition(store, store.sel.step) : 0;
+    const nodes = [];
+    let end = 0;
+    for (const [from, to] of stripRanges(store.tokens.length, store.promptLength, focus, this.opened)) {
+      if (from > end) nodes.push(this.#fold(end, from));
+      for (let position = from; position < to; position++) {
+        if (position === store.promptLength) nodes.push(this.divider);
+        nodes.push(this.#chip(position));
+      }
+      end = to;
+    }
+    if (!nodes.length) nodes.push(this.empty);
+    this.#drawPending(nodes);
+    setChildren(this.line, nodes);
+    for (const key of this.chips.keys()) if (key >= store.tokens.length) this.chips.delete(key);
+    if (!keepScroll) this.#scrollTo(focus);
+    this.#drawText();
+  }
+
+  #fold(from, to) {
+    return make(
+      'button.fold',
+      { data: { from, to }, title: 'Show more of them' },
+      `… ${formatCount(to - from)} tokens …`,
+    );
+  }
+
+  #chip(position) {
+    const { store } = this;
+    const token = store.tokens[position];
+    const key = `${token.id}/${token.role}/${token.hex}/${JSON.stringify(token.parts ?? [])}`;
+    let chip = this.chips.get(position);
+    if (chip?.dataset.key !== key) {
+      const text = renderToken(make('span.chip-text'), token);
+      chip = make(
+        'button.chip',
+        { data: { position, id: token.id, role: token.role, key } },
+        text,
+        make('small', {}, `${position} · ${token.id}`),
+      );
+      this.chips.set(position, chip);
+    }
+    const now = standing(store, position);
+    if (chip.dataset.standing !== now) {
+      chip.dataset.standing = now;
+      const words = `${quotedToken(token)}, id ${token.id}, position ${position}, ${ROLE_WORDS[token.role]}, ${STANDING_WORDS[now]}`;
+      chip.title = words;
+      chip.setAttribute('aria-label', words);
+      chip.setAttribute('aria-pressed', String(now === 'drawn'));
+    }
+    return chip;
+  }
+
+  /** Bytes of a character that is not complete yet stand at the end, as bytes. */
+  #drawPending(nodes) {
+    const hex = this.store.selected?.pending ?? '';
+    this.pending.hidden = !hex;
+    if (!hex) return;
+    setText(this.pending, `${hexSign(hex)} waits for the rest of its character`);
+    nodes.push(this.pending);
+  }
+
+  #scrollTo(position) {
+    const chip = this.chips.get(position) ?? this.chips.get(this.store.tokens.length - 1);
+    if (!chip) return;
+    const { offsetTop, offsetHeight } = chip;
+    const { scrollTop, clientHeight } = this.line;
+    if (offsetTop < scrollTop || offsetTop + offsetHeight > scrollTop + clientHeight)
+      this.line.scrollTop = offsetTop + offsetHeight - clientHeight + 6;
+  }
+
+  #drawText() {
+    const { store } = this;
+    const step = store.selected;
+    this.text.replaceChildren(
+      ...(step
+        ? [
+            make('bdi.said-prompt', {}, lastPart(store.session.prompt ?? '', 200)),
+            store.session.mode === 'chat' ? make('span', {}, '  →  ') : null,
+            make('bdi.said', {}, lastPart(step.text, 300)),
+            step.held
+              ? make('bdi.said-held', { title: 'Held back: a stop string may be completing' }, step.held)
+              : null,
+          ].filter(Boolean)
+        : []),
+    );
+    if (step && store.sel.follow && this.spoken !== `${this.sid}/${step.index}`) {
+      this.spoken = `${this.sid}/${step.index}`;
+      const token = store.tokens[drawnPosition(store, step.index)];
+      setText(this.live, `Step ${step.index}: ${quotedToken(token)}`);
+    }
+  }
+}
+
+/** The end of a long text, cut between whole code points. */
+function lastPart(whole, most) {
+  const text = whole.replace(/\s*\n\s*/g, ' ⏎ ');
+  return text.length <= most
+    ? text
+    : `…${Array.from(text.slice(-2 * most))
+        .slice(-most)
+        .join('')}`;
+}

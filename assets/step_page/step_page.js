@@ -1,0 +1,201 @@
+/**
+ * The Step page. `stepPage` is called again with every frame; the page is built once per element.
+ *
+ * Top-level names are unique over all files: they are bundled into one module (code.js comes last).
+ * State for tests, on .loupe: data-step (looked at), data-steps (recorded), data-ack, data-epoch, data-busy,
+ * data-follow, data-theme, data-drawn (frames drawn). All are set after the panels are drawn.
+ */
+
+import { make } from './drawing/dom.js';
+import { themeOf } from './drawing/palette.js';
+import { theStore } from './store/store.js';
+import { fitToView } from './drawing/fit.js';
+import { TopBar } from './controls/top_bar.js';
+import { PromptRow } from './controls/prompt.js';
+import { TokenStrip } from './panels/tokens/token_strip.js';
+import { Stations } from './panels/loop/stations.js';
+import { Player } from './controls/player.js';
+import { Settings } from './controls/settings.js';
+import { Share } from './controls/share.js';
+import { flyToken } from './panels/tokens/fly.js';
+import { Checks } from './controls/checks.js';
+import { Popover } from './drawing/overlay.js';
+import { buildStopInspector } from './panels/loop/stop_inspector.js';
+import { kvPanel } from './panels/kv_cache/kv_grid.js';
+import { attentionPanel } from './panels/attention/attention.js';
+import { nextTokenPanel } from './panels/next_token/next_token.js';
+import { timingPanel } from './panels/time/timing.js';
+import { memoryPanel } from './panels/memory/memory.js';
+
+const PANELS = [
+  ['kv', 'KV cache', kvPanel],
+  ['attention', 'Attention', attentionPanel],
+  ['next', 'Next token', nextTokenPanel],
+  ['timing', 'Time per step', timingPanel],
+  ['memory', 'Memory', memoryPanel],
+];
+
+class StepPage {
+  constructor(parent, store, setStateValue) {
+    this.store = store;
+    this.parent = parent;
+    this.changes = new Set();
+    this.frames = 0;
+    this.root = parent.querySelector('.loupe') ?? parent.appendChild(make('div.loupe'));
+    this.root.dataset.theme = themeOf(this.root);
+    this.inner = make('div.page');
+    this.root.replaceChildren(this.inner);
+    this.parts = this.#build();
+    this.stopFitting = fitToView(this.root);
+    this.onClick = (event) => this.#letGo(event);
+    this.root.addEventListener('click', this.onClick);
+    this.onChange = (event) => this.#collect(event.detail);
+    store.addEventListener('change', this.onChange);
+    this.dispose = () => this.#dispose();
+    this.mountName = store.mount(setStateValue);
+    this.#collect(new Set(['model', 'session', 'tokens', 'steps', 'select', 'theme', 'busy']));
+  }
+
+  #build() {
+    const { store, root, inner } = this;
+    const place = (spec, props) => {
+      const node = make(spec, props);
+      inner.append(node);
+      return node;
+    };
+    const bar = place('header.top-bar');
+    const settings = new Settings(root, store);
+    const checks = new Checks(root, store);
+    const share = new Share(store);
+    const prompt = new PromptRow(place('section.prompt-row', { 'aria-label': 'Prompt' }), store);
+    const strip = new TokenStrip(place('section.strip-box', { 'aria-label': 'Tokens' }), store);
+    const stations = new Stations(place('section.turn', { 'aria-label': 'One turn of the loop' }), store, (selector) =>
+      this.flash(selector),
+    );
+    this.stops = new Popover(
+      root,
+      stations.stopButton,
+      { title: 'Stop rules', hint: 'Checked after every token, in this order', name: 'stops', keep: '.transport' },
+      (body) => buildStopInspector(body, store),
+    );
+    const panels = this.#buildPanels(place('div.panels'));
+    const player = new Player(root, place('footer.transport'), store, prompt, () => this.stops.open());
+    return [
+      new TopBar(bar, root, store, [share.button, settings.button, checks.button]),
+      prompt,
+      strip,
+      stations,
+      share,
+      settings,
+      checks,
+      ...panels,
+      player,
+    ];
+  }
+
+  #buildPanels(grid) {
+    return PANELS.map(([name, title, build]) => {
+      const card = make(`section.card.panel-${name}`, { 'aria-label': title });
+      grid.append(card);
+      return build(card, this.store);
+    });
+  }
+
+  /** Changes of one animation frame are drawn together. */
+  #collect(changes) {
+    for (const name of changes) this.changes.add(name);
+    this.frame ??= requestAnimationFrame(() => this.#draw());
+  }
+
+  #draw() {
+    this.frame = null;
+    const { changes, store, root } = this;
+    this.changes = new Set();
+    for (const part of this.parts) {
+      try {
+        part.draw(changes);
+      } catch (error) {
+        console.error('Loupe: a part of the page could not be drawn.', error); // the others still are
+      }
+    }
+    if (changes.has('steps') || changes.has('select')) this.stops.refresh();
+    this.#showDraw();
+    Object.assign(root.dataset, {
+      step: store.sel.step,
+      steps: store.steps.length,
+      ack: store.wire.ack,
+      epoch: store.epoch,
+      busy: Boolean(store.busy) || !store.wire.idle,
+      follow: store.sel.follow,
+      drawn: ++this.frames,
+    });
+    store.drawn();
+  }
+
+  /** A step that came while it is watched: its token flies from its bar to the strip. */
+  #showDraw() {
+    const { store, root } = this;
+    const key = `${store.session?.sid}/${store.epoch}/${store.newest}`;
+    if (key === this.shownDraw) return;
+    this.shownDraw = key;
+    const since = performance.now() - (this.drawnAt ?? 0);
+    this.drawnAt = performance.now();
+    if (!store.sel.follow || since < 150) return;
+    flyToken(
+      root,
+      root.querySelector('.panel-next [data-chosen="true"] .lp-row-token'),
+      root.querySelector('.chip[data-standing="drawn"] .chip-text'),
+    );
+  }
+
+  update(data, setStateValue) {
+    this.store.wire.refresh(setStateValue);
+    const theme = themeOf(this.root);
+    if (theme !== this.root.dataset.theme) {
+      this.root.dataset.theme = theme;
+      this.store.emit(new Set(['theme']));
+    }
+    this.store.receive(data);
+  }
+
+  /** Show where a station's numbers come from. */
+  flash(selector) {
+    const panels = [...this.root.querySelectorAll(selector)];
+    panels[0]?.scrollIntoView({ block: 'nearest', behavior: 'smooth' });
+    for (const panel of panels) {
+      panel.classList.remove('flash');
+      void panel.offsetWidth; // restart the animation
+      panel.classList.add('flash');
+    }
+  }
+
+  /** A button pressed with the mouse gives its focus back, so that Space steps; one reached by Tab keeps it. */
+  #letGo(event) {
+    const button = event.target.closest?.('button');
+    if (button && event.detail > 0 && !button.closest('dialog')) button.blur();
+  }
+
+  #dispose() {
+    cancelAnimationFrame(this.frame);
+    this.store.unmount(this.mountName);
+    this.stopFitting();
+    this.root.removeEventListener('click', this.onClick);
+    this.store.removeEventListener('change', this.onChange);
+    for (const part of this.parts) part.destroy?.();
+    this.stops.destroy();
+    this.root.replaceChildren();
+    stepPages.delete(this.parent);
+  }
+}
+
+const stepPages = new WeakMap();
+
+export function stepPage({ data, parentElement, setStateValue }) {
+  let page = stepPages.get(parentElement);
+  if (!page) {
+    page = new StepPage(parentElement, theStore(), setStateValue);
+    stepPages.set(parentElement, page);
+  }
+  page.update(data, setStateValue);
+  return page.dispose;
+}

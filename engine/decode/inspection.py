@@ -1,0 +1,130 @@
+"""Looking at a step of a session: attention rows, other settings, a token by name. Nothing here moves anything.
+
+Recent steps answer from what was captured; older ones are replayed against the prefix of the cache.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from engine.config import SamplingParams
+from engine.decode.sampling import probabilities_of, summarise
+from engine.decode.session_state import SessionState
+from engine.decode.stepping import Stepper
+from engine.errors import UnknownStep, UnsupportedModel
+from engine.forward.attention import rows_of_layers
+from engine.forward.forward_pass import LayerQuery
+from engine.forward.model_runner import ModelRunner
+from engine.records import Candidates, Stage, StageProbability
+from engine.tiles import HeadInputs
+
+
+def logits_at(runner: ModelRunner, state: SessionState, step: int) -> Tensor:
+    """Logits (V,) that `step` drew from, float32 on CPU."""
+    record = state.require_step(step)
+    capture = state.ring.get(step)
+    if capture is not None:
+        return capture.logits
+    last = state.token_ids[record.kv_len - 1]
+    return runner.replay(state.store, [last], record.kv_len - 1, logit_rows="last").logits[-1]
+
+
+def attention_at(runner: ModelRunner, state: SessionState, step: int) -> NDArray[np.float32]:
+    """Weights (L, H, K) of the last query of `step` over its K keys, float32."""
+    record = state.require_step(step)
+    capture = state.ring.get(step)
+    if capture is not None and runner.keys_are_cached and len(capture.queries) == runner.num_layers:
+        layers = range(runner.num_layers)
+        keys = [state.store.view(layer, record.kv_len)[0] for layer in layers]
+        return rows_of_layers([capture.queries[layer] for layer in layers], keys).cpu().numpy()
+    last = state.token_ids[record.kv_len - 1]
+    everything = frozenset(range(runner.num_layers))
+    replayed = runner.replay(state.store, [last], record.kv_len - 1, weights_of=everything)
+    return torch.stack([replayed.weights[layer][:, -1] for layer in range(runner.num_layers)]).numpy()
+
+
+def prompt_attention(runner: ModelRunner, state: SessionState, layer: int, head: int) -> NDArray[np.float32]:
+    """Weights (T, T) of one head over the prompt: row = query, column = key. Found by replaying up to `layer`."""
+    state.require_step(0)
+    _require_layer(runner, layer)
+    replayed = runner.replay(state.store, state.prompt_ids, 0, weights_of=frozenset({layer}))
+    weights = replayed.weights[layer]  # (H, T, T)
+    _require_head(head, weights.shape[0])
+    return weights[head].contiguous().numpy()
+
+
+def head_inputs(runner: ModelRunner, state: SessionState, step: int, layer: int, head: int) -> HeadInputs:
+    """The last query of `step` in one head, with every key and value it read. The step's own numbers, copied.
+
+    Raises UnsupportedModel where the cache holds something else than keys and values.
+    """
+    record = state.require_step(step)
+    _require_layer(runner, layer)
+    if not runner.keys_are_cached:
+        raise UnsupportedModel(
+            "This model caches one compressed vector per token and expands it into keys and values inside each "
+            "forward, so the cache holds none to walk over. Choose a model that caches keys and values."
+        )
+    asked = _query_of(runner, state, step, layer)
+    _require_head(head, asked.query.shape[0])
+    keys, values = state.store.view(layer, record.kv_len)
+    return inputs_of(asked, keys, values, head)
+
+
+def inputs_of(asked: LayerQuery, keys: Tensor, values: Tensor, head: int) -> HeadInputs:
+    """One query head's part of a layer: keys (G, K, D), values (G, K, Dv), copied as float32."""
+    group = head // (asked.query.shape[0] // keys.shape[0])
+    visible = torch.ones(keys.shape[1], dtype=torch.bool) if asked.mask is None else asked.mask.cpu()
+    return HeadInputs(
+        query=asked.query[head].float().cpu().numpy().copy(),
+        keys=keys[group].float().cpu().numpy().copy(),
+        values=values[group].float().cpu().numpy().copy(),
+        scaling=asked.scaling,
+        softcap=asked.softcap,
+        sink=None if asked.sink is None else float(asked.sink[head]),
+        visible=visible.numpy().copy(),
+    )
+
+
+def _query_of(runner: ModelRunner, state: SessionState, step: int, layer: int) -> LayerQuery:
+    """What one layer asked at `step`: as it was kept, or replayed."""
+    capture = state.ring.get(step)
+    if capture is not None and layer in capture.queries:
+        return capture.queries[layer]
+    position = state.length_at(step) - 1
+    replayed = runner.replay(state.store, [state.token_ids[position]], position, queries_to=layer)
+    return replayed.queries[layer]
+
+
+def _require_layer(runner: ModelRunner, layer: int) -> None:
+    if not 0 <= layer < runner.num_layers:
+        raise UnknownStep(f"There is no layer {layer}: this model has layers 0 to {runner.num_layers - 1}.")
+
+
+def _require_head(head: int, num_heads: int) -> None:
+    if not 0 <= head < num_heads:
+        raise UnknownStep(f"There is no head {head}: this model has heads 0 to {num_heads - 1}.")
+
+
+def what_if(
+    stepper: Stepper, state: SessionState, step: int, sampling: SamplingParams
+) -> tuple[Candidates, tuple[Stage, ...]]:
+    """The stages of `step` under other settings."""
+    logits = logits_at(stepper.runner, state, step)
+    context = state.token_ids[: state.length_at(step)]
+    return summarise(logits, context, sampling)
+
+
+def probabilities_at(
+    stepper: Stepper, state: SessionState, step: int, token_id: int, sampling: SamplingParams | None
+) -> tuple[StageProbability, ...]:
+    """One token's probability after every stage of `step`, under its own settings unless others are given."""
+    record = state.require_step(step)
+    logits = logits_at(stepper.runner, state, step)
+    if not 0 <= token_id < logits.numel():
+        raise UnknownStep(f"There is no token {token_id}: ids go from 0 to {logits.numel() - 1:,}.")
+    context = state.token_ids[: record.kv_len]
+    return probabilities_of(token_id, logits, context, sampling or record.sampling)

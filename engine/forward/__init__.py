@@ -1,0 +1,1 @@
+"""One forward pass of the model over many sessions, and the KV cache it reads and extends."""

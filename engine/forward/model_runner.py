@@ -1,0 +1,211 @@
+"""The one place that calls the model: a batch of sessions forward, or one session replayed.
+
+A forward writes: every session's new keys and values land in its store. A replay only reads: it feeds
+tokens that the store already holds, against the cached prefix, to recover what was not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from engine.errors import UnsupportedModel
+from engine.forward import attention
+from engine.forward.forward_pass import ForwardPass, LayerQuery, LayersDone, running
+from engine.forward.kv_store import KVStore
+from engine.forward.model_cache import StoreCache
+from engine.forward.ragged import RaggedBatch
+from engine.measure.clocks import now_ms, synchronise
+
+LogitRows = Literal["none", "last", "all"]
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """What one session puts into a forward: its store, and the ids that follow what the store holds."""
+
+    store: KVStore
+    token_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RowResult:
+    """What one session gets out of a forward.
+
+    logits   (R, V) float32 on CPU, the last R rows; R is 0 for a prefill chunk that is not the last
+    queries  layer -> the last row's query
+    """
+
+    logits: Tensor
+    queries: dict[int, LayerQuery]
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardResult:
+    """One forward of the model: a result per session, and the wall time, device synchronised."""
+
+    rows: tuple[RowResult, ...]
+    forward_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """logits (R, V) float32 on CPU; weights: layer -> (H, M, K) float32 on CPU; queries: layer -> the last row's."""
+
+    logits: Tensor
+    weights: dict[int, Tensor]
+    queries: dict[int, LayerQuery]
+
+
+class ModelRunner:
+    """Owns the model's forward. Lives on the engine thread, inside torch.inference_mode."""
+
+    def __init__(self, model: PreTrainedModel, *, keep_queries: bool = True) -> None:
+        self.model = model
+        self.device = next(model.parameters()).device
+        self.keep_queries = keep_queries
+        self.between_layers: Callable[[], None] | None = None  # called there by long forwards on a CPU
+        self.num_layers = int(model.config.get_text_config().num_hidden_layers)
+        attention.install(model)
+        observed = self._warm_up()
+        self.keys_are_cached = observed.direct
+        self.layers_are_alike = _alike(observed)
+
+    def new_store(self) -> KVStore:
+        """An empty cache for one session."""
+        return KVStore(self.num_layers, alike=self.layers_are_alike)
+
+    def forward(self, batch: Sequence[Feed], *, logit_rows: LogitRows = "last") -> ForwardResult:
+        """Run every session of `batch` in one forward; each must feed the same number of tokens.
+
+        Nothing is committed if the model fails: the stores keep their length. A forward of several tokens lets
+        others in between its layers; what they take is not counted as its own.
+        """
+        num_new = len(batch[0].token_ids)
+        assert all(len(feed.token_ids) == num_new for feed in batch), "one forward feeds one number of tokens"
+        stores = [feed.store for feed in batch]
+        forward_pass = ForwardPass(
+            stores, [s.length for s in stores], num_new, keep_queries=self.keep_queries, direct=self.keys_are_cached,
+            pause=self._pause(num_new),
+        )  # fmt: skip
+        logits, elapsed = self._timed(forward_pass, [feed.token_ids for feed in batch], logit_rows)
+        for store in stores:
+            store.advance(num_new)
+        host = logits.float().cpu()  # (B, R, V)
+        # Cloned, so that what one session keeps of a step does not keep the whole batch's logits alive.
+        own = [row.clone() for row in host] if len(batch) > 1 else list(host)
+        rows = tuple(RowResult(row, queries) for row, queries in zip(own, forward_pass.queries, strict=True))
+        return ForwardResult(rows, elapsed)
+
+    def forward_uncached(self, token_ids: Sequence[int]) -> ForwardResult:
+        """Run a whole sequence from its first token, keep none of its keys and values, and give its last row.
+
+        It lets others in as a forward of several tokens does.
+        """
+        empty = self.new_store()
+        forward_pass = ForwardPass(
+            [empty], [0], len(token_ids), keep_queries=self.keep_queries, keeps_cache=False,
+            direct=self.keys_are_cached, pause=self._pause(len(token_ids)),
+        )  # fmt: skip
+        logits, elapsed = self._timed(forward_pass, [tuple(token_ids)], "last")
+        assert empty.reserved_bytes == 0, "a forward without a cache writes none"
+        return ForwardResult((RowResult(logits[0].float().cpu(), forward_pass.queries[0]),), elapsed)
+
+    def replay(
+        self,
+        store: KVStore,
+        token_ids: Sequence[int],
+        start: int,
+        *,
+        weights_of: frozenset[int] = frozenset(),
+        queries_to: int | None = None,
+        logit_rows: LogitRows = "none",
+    ) -> Replay:
+        """Feed `token_ids` at positions from `start` against what `store` already holds; write nothing.
+
+        queries_to  keep the last row's query of every layer up to this one
+        """
+        assert start + len(token_ids) <= store.length, "a replay feeds tokens that the cache holds"
+        wanted = weights_of if queries_to is None else weights_of | {queries_to}
+        stop_after = max(wanted) if logit_rows == "none" and wanted else None
+        forward_pass = ForwardPass(
+            [store], [start], len(token_ids), keep_queries=queries_to is not None, weights_of=weights_of,
+            read_only=True, stop_after=stop_after, direct=self.keys_are_cached,
+        )  # fmt: skip
+        try:
+            logits = self._call(forward_pass, [tuple(token_ids)], logit_rows)
+        except LayersDone:
+            logits = torch.empty(1, 0, 0)
+        weights = {layer: w[0].cpu() for layer, w in forward_pass.weights.items()}
+        return Replay(logits[0].float().cpu(), weights, forward_pass.queries[0])
+
+    def _timed(
+        self, forward_pass: ForwardPass, token_ids: Sequence[Sequence[int]], logit_rows: LogitRows
+    ) -> tuple[Tensor, float]:
+        """Logits (B, R, V) on the model's device, and the forward's own ms, device synchronised at both ends."""
+        synchronise(self.device)
+        started = now_ms()
+        if self._can_share(forward_pass):
+            forward_pass.ragged = RaggedBatch(forward_pass.stores)
+        logits = self._call(forward_pass, token_ids, logit_rows)
+        forward_pass.hand_out()
+        synchronise(self.device)
+        return logits, now_ms() - started - forward_pass.paused_ms
+
+    def _pause(self, num_new: int) -> Callable[[], None] | None:
+        """What a forward of so many tokens calls between its layers."""
+        return self.between_layers if num_new > 1 and self.device.type == "cpu" else None
+
+    def _can_share(self, forward_pass: ForwardPass) -> bool:
+        """Whether this is a decode step whose sessions can be read side by side."""
+        several = len(forward_pass.stores) > 1 and forward_pass.num_new == 1
+        return several and self.keys_are_cached and self.layers_are_alike and min(forward_pass.past) > 0
+
+    def _call(self, forward_pass: ForwardPass, token_ids: Sequence[Sequence[int]], logit_rows: LogitRows) -> Tensor:
+        """Logits (B, R, V) on the model's device."""
+        input_ids = torch.tensor(token_ids, device=self.device)  # (B, M)
+        past = torch.tensor(forward_pass.past, device=self.device)
+        positions = past[:, None] + torch.arange(forward_pass.num_new, device=self.device)  # (B, M)
+        keep = {"none": 1, "last": 1, "all": 0}[logit_rows]  # transformers reads 0 as "every row"
+        with running(forward_pass):
+            output = self.model(
+                input_ids=input_ids,
+                position_ids=positions,
+                cache=StoreCache(forward_pass, self.num_layers),
+                use_cache=True,
+                logits_to_keep=keep,
+            )
+        logits: Tensor = output.logits
+        return logits[:, :0] if logit_rows == "none" else logits
+
+    def _warm_up(self) -> ForwardPass:
+        """Run one token and see that every layer comes through our attention. Returns what was observed."""
+        store = KVStore(self.num_layers, alike=False)
+        forward_pass = ForwardPass([store], [0], 1, keep_queries=False, observe=True)
+        name = type(self.model).__name__
+        try:
+            self._call(forward_pass, [(0,)], "last")
+        except (TypeError, AttributeError, AssertionError) as error:
+            raise UnsupportedModel(
+                f"{name} cannot be stepped: {error}. Choose a model of another architecture."
+            ) from error
+        missing = sorted(set(range(self.num_layers)) - forward_pass.called)
+        if missing:
+            raise UnsupportedModel(
+                f"{name} computes attention in its own way in {len(missing)} of {self.num_layers} layers, "
+                "so it cannot be looked at. Choose a model whose architecture uses transformers' attention interface."
+            )
+        return forward_pass
+
+
+def _alike(observed: ForwardPass) -> bool:
+    """Whether all layers have the same shapes, and keys those of values."""
+    if len(observed.shapes) != 1:
+        return False
+    shape = next(iter(observed.shapes))  # query (1, H, 1, D), keys (G, 1, D), values (G, 1, D)
+    return shape[4:7] == shape[7:]

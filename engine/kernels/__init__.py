@@ -1,0 +1,1 @@
+"""The same arithmetic as transformers' modules, as fast as this machine's memory allows."""

@@ -1,0 +1,1 @@
+"""What is measured of this process and this machine, and published hardware beside it."""

@@ -1,0 +1,169 @@
+"""Load a model whole, or say why not.
+
+transformers loads a folder with missing tensors without an error, filling them with random numbers, and
+keeps CPU weights in the mapped file, at addresses that make every forward several times slower. Both are
+put right here, so that later files can trust what they are given.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+import torch
+from safetensors import SafetensorError
+from torch import nn
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+)
+
+from engine.config import EngineConfig
+from engine.errors import CorruptModel, InvalidSettings, UnsupportedModel
+from engine.facts import ModelInfo
+from engine.models.architecture import read_config
+from engine.models.fit import check_fits, free_memory, stored_bytes, weight_files
+from engine.models.info import describe
+from engine.models.model_folder import Progress, check_contents, forget, read_manifest
+from engine.models.source import Source, locate
+from engine.models.transformers_output import quiet_transformers
+from engine.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A model ready to run, its tokenizer, and its numbers."""
+
+    info: ModelInfo
+    model: PreTrainedModel
+    tokenizer: Tokenizer
+
+
+def load_model(config: EngineConfig, progress: Progress | None = None) -> LoadedModel:
+    """The model `config` names: in eval mode, on its device, its parameters not asking for gradients."""
+    report = progress or (lambda text, done: None)
+    use_threads(config.threads)
+    source = locate(config.model, report)
+    try:
+        return _load(source, config, report)
+    except CorruptModel:
+        if not source.imported:
+            raise
+        forget(source.folder)  # our own copy has been damaged: make it again, once
+        report("The imported copy is damaged; importing again", 0.0)
+        return _load(locate(config.model, report), config, report)
+
+
+def use_threads(wanted: int) -> None:
+    """Set how many CPU threads one forward uses. More than there are cores makes it slower, not faster."""
+    cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cores
+    torch.set_num_threads(wanted or max(1, min(cores, allowed)))
+    if torch.get_num_interop_threads() != 1:
+        try:
+            torch.set_num_interop_threads(1)
+        except RuntimeError:  # fixed once anything has run in parallel; a decoder has nothing to run side by side
+            return
+
+
+def _load(source: Source, config: EngineConfig, progress: Progress) -> LoadedModel:
+    device = _device(config.device)
+    model_config = read_config(source.folder, source.name)
+    dtype = _dtype(config.dtype, device, model_config)
+    files = weight_files(source.folder)
+    if not files:
+        raise UnsupportedModel(f"{source.folder} has no safetensors weights, and Loupe loads no others.")
+    needed = stored_bytes(files, dtype.itemsize)
+    place = "memory" if device.type == "cpu" else "GPU memory"
+    check_fits(source.name, needed, _free(device), place)
+    progress(f"Loading {source.name}", 0.95)
+    with ThreadPoolExecutor(1) as beside:  # hashing reads the same bytes that loading needs next
+        contents = _check_beside(beside, source)
+        tokenizer = _tokenizer(source)
+        model = _weights(source, model_config, dtype)
+        contents.result()
+    _settle(model, device)
+    progress(f"{source.name} is loaded", 1.0)
+    return LoadedModel(describe(config.model, source, model, tokenizer), model, tokenizer)
+
+
+def _check_beside(pool: ThreadPoolExecutor, source: Source) -> Future[None]:
+    manifest = read_manifest(source.folder) if source.imported else None
+    if manifest is None:
+        return pool.submit(lambda: None)
+    return pool.submit(check_contents, source.folder, manifest)
+
+
+def _device(wanted: str) -> torch.device:
+    if wanted == "cuda" and not torch.cuda.is_available():
+        raise InvalidSettings("device is cuda, and PyTorch finds no CUDA device here. Use cpu or auto.")
+    return torch.device("cpu" if wanted == "cpu" or not torch.cuda.is_available() else "cuda")
+
+
+def _dtype(wanted: str, device: torch.device, config: PreTrainedConfig) -> torch.dtype:
+    if wanted != "auto":
+        named: torch.dtype = getattr(torch, wanted)
+        return named
+    own = config.get_text_config().dtype or config.dtype
+    return own if device.type == "cuda" and isinstance(own, torch.dtype) else torch.float32
+
+
+def _free(device: torch.device) -> int:
+    return free_memory() if device.type == "cpu" else torch.cuda.mem_get_info(device)[0]
+
+
+def _tokenizer(source: Source) -> Tokenizer:
+    try:
+        with quiet_transformers():
+            stock = AutoTokenizer.from_pretrained(source.folder, local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # the tokenizers library raises bare Exception for a bad file
+        raise CorruptModel(f"The tokenizer in {source.folder} cannot be read: {error}. Fetch it again.") from error
+    if not isinstance(stock, PreTrainedTokenizerFast):
+        raise UnsupportedModel(f"{source.name} has no tokenizer.json, which Loupe needs to see a token's bytes.")
+    return Tokenizer(stock)
+
+
+def _weights(source: Source, config: PreTrainedConfig, dtype: torch.dtype) -> PreTrainedModel:
+    try:
+        with quiet_transformers():
+            pair: Any = AutoModelForCausalLM.from_pretrained(
+                source.folder,
+                config=config,
+                dtype=dtype,
+                attn_implementation="eager",
+                local_files_only=True,
+                trust_remote_code=False,
+                use_safetensors=True,
+                ignore_mismatched_sizes=True,  # not ignored: reported below by name
+                output_loading_info=True,
+            )
+    except (SafetensorError, OSError, RuntimeError, ValueError, KeyError) as error:
+        raise CorruptModel(f"The weights in {source.folder} cannot be read: {error}") from error
+    model: PreTrainedModel = pair[0]
+    _check_complete(source, pair[1])
+    return model
+
+
+def _check_complete(source: Source, loaded: dict[str, Any]) -> None:
+    """A tensor that is missing or of another shape would be filled with random numbers."""
+    wrong = sorted({*loaded["missing_keys"], *(key for key, *_ in loaded["mismatched_keys"])})
+    if wrong:
+        more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
+        raise CorruptModel(f"{source.folder} lacks weights that its config asks for: {', '.join(wrong[:3])}{more}.")
+
+
+def _settle(model: PreTrainedModel, device: torch.device) -> None:
+    """On its device, in memory of its own, ready for inference."""
+    model.train(False).requires_grad_(False)
+    if device.type != "cpu":
+        nn.Module.to(model, device)
+        return
+    with torch.no_grad():
+        for tensor in {*model.parameters(), *model.buffers()}:  # a tied weight is one Parameter, and stays one
+            tensor.data = tensor.data.clone()

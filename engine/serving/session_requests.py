@@ -1,0 +1,109 @@
+"""How what a session is asked for reaches the engine thread, and how what came of it is shown to readers.
+
+A session's own calls (session.py) say what to do; here they are queued, preceded by a rebuild where the cache
+was released, and followed by a new snapshot. The fact people get wrong: whether a cache is there is decided on
+the engine thread, in order with everything else. A caller could only guess.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+from engine.decode import prefilling
+from engine.decode.session_state import SessionState, Snapshot
+from engine.errors import SessionError
+from engine.serving.requests import Pieces, always, at_once, never
+
+if TYPE_CHECKING:
+    from engine.llm_engine import LLMEngine
+
+
+class SessionRequests:
+    """The queue's side of one session.
+
+    id        unguessable
+    engine    the engine whose thread does the work
+    progress  (what, done, total) of long work under way; None while there is none
+    """
+
+    def __init__(self, engine: LLMEngine, state: SessionState) -> None:
+        self.id = secrets.token_urlsafe(16)
+        self.engine = engine
+        self.progress: tuple[str, int, int] | None = None
+        self._state = state
+        self._is_closed = False
+        self._cancels = 0  # how often somebody gave up on what was asked for until then
+        engine.sessions.admit(self.id, state)  # raises where there is no place
+        self._snapshot = Snapshot(state.recipe(), (), (), 0)
+        self._publish()
+
+    def cancel(self) -> None:
+        """Give up long work asked for until now (a prefill, a rebuild); the session stays as it was."""
+        self._cancels += 1
+
+    def _soon(self, call: Callable[[], Any], *, cut: bool = False) -> Future[Any]:
+        """Submit a short call that needs the cache: a released one is prefilled again first."""
+        return self._restored(at_once(call), cut=cut, is_brief=lambda: not self._state.is_released)
+
+    def _at_once(self, call: Callable[[], Any], *, cut: bool = False) -> Future[Any]:
+        """Submit a short call that needs no cache."""
+        return self._submit(at_once(call), cut=cut, is_brief=always)
+
+    def _restored(
+        self, work: Callable[[], Pieces], *, cut: bool = False, is_brief: Callable[[], bool] = never
+    ) -> Future[Any]:
+        """Submit work that needs the cache: a released one is prefilled again first."""
+        progress = self._progress("rebuild")
+
+        def restored() -> Pieces:
+            yield from self._restore(progress)
+            return (yield from work())
+
+        return self._submit(restored, cut=cut, is_brief=is_brief)
+
+    def _restore(self, progress: prefilling.Progress) -> Pieces:
+        if self._state.is_released:
+            chunk = self.engine.config.prefill_chunk
+            yield from prefilling.restore_cache(self.engine.stepper, self._state, chunk=chunk, progress=progress)
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise SessionError("This session was closed. Begin a new one, from its recipe if you like.")
+
+    def _submit(
+        self, work: Callable[[], Pieces], *, cut: bool = False, is_brief: Callable[[], bool] = never
+    ) -> Future[Any]:
+        self._require_open()
+
+        def published() -> Pieces:
+            try:
+                result = yield from work()
+            finally:
+                self.progress = None
+            self._publish(cut=cut)
+            return result
+
+        return self.engine.submit(self.id, published, is_brief=is_brief)
+
+    def _publish(self, *, cut: bool = False) -> None:
+        """Show readers what the session is now."""
+        state = self._state
+        self._snapshot = Snapshot(
+            state.recipe(), state.roles, tuple(state.records), self._snapshot.epoch + (1 if cut else 0)
+        )
+
+    def _progress(self, what: str) -> prefilling.Progress:
+        """Reports pieces done, and raises once somebody has cancelled since now, when the work is asked for."""
+        cancels = self._cancels
+
+        def report(done: int, total: int) -> None:
+            self.progress = (what, done, total)
+            if self._cancels > cancels:
+                raise SessionError(
+                    f"The {what} was cancelled at {done:,} of {total:,} tokens. The session is as it was."
+                )
+
+        return report

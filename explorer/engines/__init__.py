@@ -1,0 +1,1 @@
+"""The running engines, and the only door through which pages reach them."""

@@ -1,0 +1,43 @@
+"""Streamlit's health check, with the engine's own state in it: 503 where the engine has stopped answering.
+
+The path is Streamlit's, so its routes cannot be replaced; what it answers is looked at on the way out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from explorer.hosting.health import Report
+
+PATH = "/_stcore/health"
+
+
+class HealthRoute:
+    """Wraps an app."""
+
+    def __init__(self, app: ASGIApp, look: Callable[[], Report]) -> None:
+        self._app = app
+        self._look = look
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass everything on but the health check."""
+        if scope["type"] != "http" or scope["method"] != "GET" or not scope["path"].endswith(PATH):
+            await self._app(scope, receive, send)
+            return
+        said: list[Message] = []
+
+        async def keep(message: Message) -> None:
+            said.append(message)
+
+        await self._app(scope, receive, keep)
+        if said[0]["status"] != 200:  # Streamlit itself is not ready
+            for message in said:
+                await send(message)
+            return
+        report = self._look()
+        status = 200 if report.is_well else 503
+        answer = PlainTextResponse(f"ok\n{report.words}\n" if report.is_well else f"{report.words}\n", status)
+        await answer(scope, receive, send)

@@ -1,0 +1,153 @@
+"""The tiles lab: one head of the live session walked tile by tile, then what tiles save at any length."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from engine.errors import LoupeError
+from explorer.components import tile_walk
+from explorer.engines import bridge
+from explorer.labs import charts, controls, live, shell
+from explorer.labs.charts import number_text
+from explorer.labs.flash_attention import traffic, walking
+from explorer.labs.flash_attention.figures import matrix_figure, traffic_figure
+from explorer.live.token_payload import TokenList
+
+if TYPE_CHECKING:
+    from engine.records import StepRecord
+    from engine.session import DecodeSession
+
+TILE = "tile"  # the tile looked at, in the URL
+DTYPES = {"float32": 4, "bfloat16": 2, "8 bit": 1}
+QUERY_ROWS = (16, 32, 64, 128, 256)
+
+
+def page() -> None:
+    """The walk over the live session, then the bytes."""
+    shell.lab("Tiles", "How can a softmax be worked out when only a few keys fit at a time, and what does that save?")
+    session = live.session_or_offer("The walk over one head’s keys")
+    if session is not None:
+        _walk(session)
+    _traffic(session)
+
+
+def _walk(session: DecodeSession) -> None:
+    shell.section(
+        "One head, tile by tile",
+        "Query, keys and values are the session’s own. Between tiles only m, l and o are kept, never a row of weights.",
+    )
+    info, records = session.engine.info, session.records
+    with st.container(horizontal=True, key="walk_controls"):
+        step = controls.whole("Step", url="step", default=len(records) - 1, low=0, high=len(records) - 1)
+        layer = controls.whole("Layer", url="layer", default=info.num_layers // 2, low=0, high=info.num_layers - 1)
+        head = controls.whole("Head", url="head", default=0, low=0, high=info.num_heads - 1)
+        record = records[step]
+        least = walking.smallest_tile(record.kv_len)
+        size = controls.whole(
+            "Keys per tile", url="size", default=walking.usual_tile(record.kv_len), low=least, high=record.kv_len,
+            hint="Kernels take 64 or 128; a short prompt shows more with a few.",
+        )  # fmt: skip
+    try:
+        done = walking.walked(bridge.read_head(session, step, layer, head).result(), size)
+    except LoupeError as error:
+        st.text(str(error))
+        return
+    _picture(session, record, done, f"{session.id}/{session.epoch}/{step}/{layer}/{head}/{size}")
+    _last_word(done, info.dtype, step, layer, head)
+
+
+def _picture(session: DecodeSession, record: StepRecord, done: walking.Walk, key: str) -> None:
+    ids = session.recipe.token_ids[: record.kv_len]
+    tokens = TokenList(session.engine.tokenizer).json(ids, session.roles[: record.kv_len])
+    tile_walk.mount(walking.frame_of(done, tokens, key=key, tile=_asked_tile(len(done.tiles))), _on_tile_change)
+    table = walking.rows(done)
+    with st.expander("The numbers", key="walk_numbers"):
+        st.download_button(
+            "CSV", charts.csv_text(table), "loupe-tile-walk.csv", "text/csv", key="walk_csv", on_click="ignore"
+        )
+        scores = ("largest score", "m", "earlier sums times", "l")
+        formats = {**dict.fromkeys(scores, "%.4f"), "furthest from exact": "%.1e"}
+        st.dataframe(
+            table,
+            hide_index=True,
+            column_config={name: st.column_config.NumberColumn(format=f) for name, f in formats.items()},
+        )
+
+
+def _last_word(done: walking.Walk, dtype: str, step: int, layer: int, head: int) -> None:
+    tiles, largest = len(done.tiles), done.off[-1]
+    st.text(
+        f"After {_plural(tiles, 'tile')}, {done.rescaled} of which scaled down what came before, the output differs "
+        f"from the exact one by {largest:.1e} at most. Two passes over stored weights, in float32 as well, differ by "
+        f"{done.two_passes_off:.1e}: the same answer, rounded in another order."
+    )
+    if done.inputs.sink is not None:
+        st.text("This head has a sink, a logit without a key. The walk begins with it: m is the sink, l is 1, o is 0.")
+    if not done.inputs.visible.all():
+        hidden = int((~done.inputs.visible).sum())
+        st.text(f"This layer’s mask hides {_plural(hidden, 'key')} from this query: their scores are −∞.")
+    copied = "" if dtype == "float32" else f", read from {dtype}"
+    shell.source(
+        "measured",
+        f"the live query, keys and values of step {step}, layer {layer}, head {head}{copied}; tiles walked in float32, "
+        "the exact output in float64 from the same numbers",
+    )
+
+
+def _asked_tile(tiles: int) -> int:
+    """The tile a link names; the first where it names none that is."""
+    asked = st.query_params.get(TILE, "")
+    if asked.isascii() and asked.isdigit() and 1 <= int(asked) <= tiles:
+        return int(asked)
+    if asked:
+        st.text(f"There is no tile {asked[:20]} here: they go from 1 to {tiles:,}. The first is shown.")
+        del st.query_params[TILE]
+    return 1
+
+
+def _on_tile_change() -> None:
+    tile = tile_walk.settled()
+    if tile is not None:
+        st.query_params[TILE] = str(tile)
+
+
+def _traffic(session: DecodeSession | None) -> None:
+    shell.section(
+        "What tiles save",
+        "Over a whole prompt, unfused attention writes and reads a square of scores per head. "
+        "Tiles keep it on the chip.",
+    )
+    with st.container(horizontal=True, key="traffic_controls"):
+        width = controls.whole("Head width d", url="d", default=_head_dim(session), low=1, high=1024)
+        dtype = controls.choice("Numbers", list(DTYPES), url="dtype", default="bfloat16")
+        query_rows = controls.choice("Queries per tile", QUERY_ROWS, url="rows", default=128)
+        tile_keys = controls.choice("Keys per tile", QUERY_ROWS, url="columns", default=128)
+        length = controls.whole("Prompt tokens N", url="n", default=4096, low=1, high=10_000_000)
+    setting = traffic.Setting(width, DTYPES[dtype], query_rows, tile_keys)
+    _sentence(traffic.traffic(length, setting), setting)
+    kv_len = session.records[-1].kv_len if session is not None else 0
+    here = traffic.traffic(kv_len, setting) if kv_len else None
+    lengths = sorted({*traffic.LENGTHS, length, *([kv_len] if kv_len else [])})
+    swept = traffic.sweep(setting, lengths)
+    charts.show(traffic_figure(swept, setting, here), key="attention traffic", table=traffic.rows(swept))
+    charts.show(matrix_figure(swept, setting, here), key="scores held", table=traffic.rows(swept))
+    shell.source("computed", "the formulas stand in each curve’s hover, with their inputs; one head of one layer")
+
+
+def _sentence(at: traffic.Traffic, setting: traffic.Setting) -> None:
+    st.text(
+        f"At N = {at.length:,}: unfused attention moves {number_text(at.naive, 'B')} per head and layer, "
+        f"{100 * at.share:.1f}% of it for squares that nobody keeps. Tiles move between {number_text(at.ideal, 'B')} "
+        f"and {number_text(at.no_reuse, 'B')}, {at.naive / at.no_reuse:.3g} to {at.naive / at.ideal:.3g} times less. "
+        f"A decode step has one query: its scores are {number_text(at.decode_row, 'B')}, so this is about prompts."
+    )
+
+
+def _head_dim(session: DecodeSession | None) -> int:
+    return session.engine.info.head_dim if session is not None else 64
+
+
+def _plural(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

@@ -1,0 +1,48 @@
+"""The live session's cache in three numbers, side by side with why they differ."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from explorer.labs import charts, shell
+from explorer.labs.charts import number_text
+from explorer.labs.kv_memory import memory, pictures
+
+if TYPE_CHECKING:
+    from engine.session import DecodeSession
+
+
+def show(session: DecodeSession) -> None:
+    """The numbers of the newest step, a verdict, and what the process holds besides."""
+    record, engine = session.records[-1], session.engine
+    use, info = record.memory, engine.info
+    bytes_each = info.kv_bytes_per_token / info.shape.kv_elements_per_token
+    shell.section(
+        "Three numbers for one cache",
+        f"After step {record.index}, {record.kv_len:,} tokens are in it. The wider ones say why they are.",
+    )
+    found = memory.numbers(use, record.kv_len, info.shape, bytes_each)
+    with st.container(horizontal=True, key="library_numbers"):
+        for number in found:
+            st.metric(
+                number.name, number_text(number.size, "B"), border=True, help=f"{number.size:,} B, {number.origin}"
+            )
+    st.text(memory.verdict(use))
+    window = memory.window_words(info.shape, record.kv_len, use.kv_live_bytes, bytes_each)
+    if window:
+        st.text(window)
+    st.table(
+        [
+            {"number": n.name, "bytes": f"{n.size:,}", "how": n.origin, "what it includes": n.includes} for n in found
+        ],
+        hide_index=True,
+    )  # fmt: skip
+    held, counters = engine.sessions.total(), engine.counters()
+    parts = memory.parts(use, all_live=held.live, all_reserved=held.reserved, shared=counters.prefix_bytes)
+    charts.show(
+        pictures.memory_parts(parts, charts.palette()), key="process memory",
+        table=[{"part": part.name, "bytes": part.size, "what it is": part.why} for part in parts],
+    )  # fmt: skip
+    shell.source("measured", f"here, when step {record.index} was done; caches of all sessions as of now")

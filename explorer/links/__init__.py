@@ -1,0 +1,1 @@
+"""Deep links: a session as an address, written and read."""

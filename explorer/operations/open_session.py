@@ -1,0 +1,177 @@
+"""Operations that bring a session about: the page's greeting, a deep link, another model.
+
+A link is replayed, not looked up: prefill, then step by step, each with the settings and the forced token
+it had. The same model draws the same tokens again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from engine.config import Recipe, StopRules
+from engine.errors import LoupeError, SessionError, SessionFinished
+from engine.tokens import Role
+from explorer.hosting import disconnect
+from explorer.hosting.admission import new_session
+from explorer.links.link import Link, Settings
+from explorer.operations import checked, run_steps
+from explorer.operations.operation import Args, Running, Value, plain
+from explorer.operations.run_steps import Ahead
+from explorer.workspace import recipe_json
+from explorer.workspace.branch import give_up
+from explorer.workspace.recipe_json import SavedSession
+from explorer.workspace.workspace import Look, Workspace
+
+if TYPE_CHECKING:
+    from engine.session import DecodeSession
+
+log = logging.getLogger(__name__)
+
+_NEVER = StopRules(use_end_ids=False, max_new_tokens=1_000_000)  # to replay past a rule that was changed on the way
+
+
+def hello(workspace: Workspace, args: Args) -> Running:
+    """A page instance has opened: go on with what is here, rebuild what the tab remembers, or do what the link says."""
+    if workspace.branches:
+        yield from disconnect.settled(workspace.active)
+        return plain(how="resumed")
+    workspace.step_alone(checked.flag(args.get("solo", False), "solo"))
+    if args.get("recipe") is not None:
+        saved = recipe_json.from_json(args["recipe"])
+        yield from _on_model(workspace, saved.recipe.model_id, lambda target: rebuild(target, saved))
+        return plain(how="rebuilt")
+    link = workspace.link
+    if link.is_empty or workspace.link_done:
+        return plain(how="new")
+    workspace.link_done = True
+    try:
+        yield from _on_model(workspace, link.model, lambda target: open_link(target, link))
+    except LoupeError as error:  # the page still opens, with the prompt in its box and the reason beside it
+        workspace.link = replace(link, notes=(*link.notes, f"The link could not be replayed. {error}"))
+    return plain(how="link", notes=list(workspace.link.notes))
+
+
+def model(workspace: Workspace, args: Args) -> Running:
+    """Another model. The prompt on screen is prefilled in it; the old one goes on until that has worked."""
+    workspace.hosting.require_own_models()
+    wanted = checked.text(args.get("id"), "id", 500).strip()
+    if not wanted:
+        raise checked.BadCommand("Name a model: a known name, a Hub id, a folder, or a .gguf file.")
+    if workspace.runs(wanted):
+        return plain(model=workspace.engine.info.id)
+    workspace.keep_settings()
+    yield from _on_model(workspace, wanted, lambda target: _same_prompt(target, workspace))
+    return plain(model=workspace.engine.info.id)
+
+
+def rebuild(workspace: Workspace, saved: SavedSession) -> Running:
+    """A session from its recipe, as the tab's own storage or another tab's session has it."""
+    workspace.hosting.require_recipe(saved.recipe)
+    recipe = replace(saved.recipe, stop=workspace.hosting.bounded(saved.recipe.stop))
+    workspace.add((yield from _session_of(workspace, recipe, saved.roles)))
+    workspace.prompt, workspace.mode = saved.prompt, saved.mode
+    workspace.keep_settings()
+    return plain()
+
+
+def _session_of(
+    workspace: Workspace, recipe: Recipe, roles: Sequence[Role]
+) -> Generator[Future[Any], Any, DecodeSession]:
+    session = yield from new_session(workspace, recipe)
+    workspace.activity.session = session
+    try:
+        yield session.rebuild(recipe, roles)
+    except BaseException:
+        give_up(session)
+        raise
+    return session
+
+
+def rebuild_lost(workspace: Workspace) -> Running:
+    """Let every run whose engine has ended go on in the one that took its place."""
+    for branch in workspace.branches:
+        if branch.is_lost:
+            snapshot = branch.session.snapshot
+            roles = snapshot.roles[: len(snapshot.recipe.prompt_ids)]
+            workspace.rebuilt(branch, (yield from _session_of(workspace, snapshot.recipe, roles)))
+    return plain()
+
+
+def open_link(workspace: Workspace, link: Link) -> Running:
+    """Do what a link says: its settings, and its tokens where it has any."""
+    workspace.look = Look(link.layer, link.head)
+    first, stop = link.history.get(0, link.settings), workspace.hosting.bounded(link.stop)
+    yield from run_steps.configure(workspace, Ahead(first.sampling, stop, first.seed))
+    if link.prompt is not None and link.steps is not None:
+        yield from run_steps.start_run(workspace, link.prompt, link.mode)
+        yield from _forced(workspace, link, 0)
+        for index in range(1, link.steps + 1):
+            workspace.activity.words = ("replaying the link", index, link.steps)
+            if workspace.activity.cancelled or not (yield from _again(workspace, link, index)):
+                break
+    now = link.settings
+    yield from run_steps.configure(workspace, Ahead(now.sampling, stop, now.seed))
+    return plain()
+
+
+def _again(workspace: Workspace, link: Link, index: int) -> Generator[Future[Any], Any, bool]:
+    """One step of a link. False where nothing more can be decoded."""
+    change: Settings | None = link.history.get(index)
+    if change is not None:
+        yield from run_steps.configure(workspace, Ahead(sampling=change.sampling, seed=change.seed))
+    assert workspace.active is not None, "a link is replayed into the run that its prefill made"
+    session = workspace.active.session
+    try:
+        yield session.step(auto=True)  # nobody waits for this one: whoever presses a button goes first
+    except SessionFinished:
+        yield session.configure(
+            stop=workspace.hosting.bounded(_NEVER)
+        )  # the person who made the link went on, so a rule was other then
+        try:
+            yield session.step(auto=True)
+        except SessionFinished:  # the context is full, or the class's limit is reached
+            return False
+    yield from _forced(workspace, link, index)
+    return True
+
+
+def _forced(workspace: Workspace, link: Link, index: int) -> Generator[Future[Any], Any, None]:
+    if index in link.forced:
+        yield from run_steps.force(workspace, {"step": index, "token_id": link.forced[index]})
+
+
+def _same_prompt(target: Workspace, source: Workspace) -> Running:
+    """The source's prompt and settings, in the target's model."""
+    target.sampling, target.stop, target.seed = source.sampling, source.stop, source.seed
+    if source.prompt is not None:
+        mode = source.mode if target.engine.info.has_chat_template else "raw"
+        yield from run_steps.start_run(target, source.prompt, mode)
+    return plain()
+
+
+def _on_model(workspace: Workspace, name: str | None, work: Callable[[Workspace], Running]) -> Running:
+    """Do `work` where the named model runs. Another model is loaded beside, and takes over only once all went well."""
+    if name is None or workspace.runs(name):
+        return (yield from work(workspace))
+    workspace.hosting.require_own_models()
+    activity = workspace.activity
+    activity.incoming = loading = workspace.pool.request(name)
+    beside = Workspace(
+        workspace.pool, loading, workspace.hosting, activity=activity, link=workspace.link, places=workspace.places,
+        solo=workspace.solo,
+    )  # fmt: skip
+    try:
+        yield loading.future
+        activity.incoming = None
+        if activity.cancelled:
+            raise SessionError("The change of model was cancelled. The session is as it was.")
+        value: Value = yield from work(beside)
+    except BaseException:
+        beside.close()
+        raise
+    workspace.become(beside)
+    return value

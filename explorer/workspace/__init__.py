@@ -1,0 +1,1 @@
+"""What one browser tab works on: its runs, their recipes, its settings."""

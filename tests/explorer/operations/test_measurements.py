@@ -1,0 +1,76 @@
+"""Each step on its floor: bytes and operations with every step, rates with the frame once they were measured."""
+
+from __future__ import annotations
+
+import pytest
+
+from explorer.hosting.leases import Registry
+from explorer.hosting.limits import Hosting
+from explorer.hosting.runtime import Runtime
+from tests.engine.holding import hold
+from tests.engine.quick_machine import measure_quickly
+from tests.explorer.page_client import Page, prefilled
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch):
+    measure_quickly(monkeypatch, (64,))
+
+
+def test_a_step_says_what_it_has_to_read_and_to_do(page):
+    prefilled(page, "abc")
+    page.ok("step")
+    info = page.tab.workspace.engine.info
+    multiplied = info.shape.parameters.matmul
+    prefill, step = (each["floor"] for each in page.steps)
+    assert prefill["weights"] == step["weights"] == 4 * multiplied
+    assert step["cache"] == page.steps[1]["kv_bytes"] == 4 * info.kv_bytes_per_token
+    assert step["flops"] == 2 * multiplied + 4 * info.num_layers * info.num_heads * info.head_dim * 4
+    assert prefill["flops"] > 2 * step["flops"]
+
+
+def test_the_model_is_told_in_plain_numbers(page):
+    prefilled(page)
+    assert "shape" not in page.header["model"]
+
+
+def test_measuring_gives_the_frame_its_rates_and_leaves_the_run_alone(page):
+    prefilled(page)
+    page.ok("step")
+    assert page.header["machine"] is None
+    before = [step["emitted_ids"] for step in page.steps]
+    answer = page.ok("measure_machine")
+    assert answer["machine"]["bytes_per_s"] >= answer["machine"]["bytes_per_s_median"] > 0
+    assert page.header["machine"] == answer["machine"]
+    page.say()
+    assert page.header["machine"] == answer["machine"], "later frames have it too"
+    assert [step["emitted_ids"] for step in page.steps] == before
+
+
+def test_measuring_is_refused_while_somebody_else_uses_the_engine(page):
+    prefilled(page)
+    release = hold(page.tab.workspace.engine)
+    answer = page.ask("measure_machine")
+    release.set()
+    assert not answer["ok"]
+    assert "using the engine" in answer["error"]["message"]
+
+
+def test_a_class_measures_nothing(pool):
+    page = Page(Runtime(pool, Registry(), Hosting(mode="hosted")))
+    prefilled(page)
+    answer = page.ask("measure_machine")
+    assert not answer["ok"]
+    assert "would slow everybody down" in answer["error"]["message"]
+    assert page.header["machine"] is None
+
+
+def test_layers_are_timed_on_request_and_only_for_steps_that_are_there(page):
+    prefilled(page)
+    page.ok("step")
+    answer = page.ok("layer_times", step=1)
+    assert len(answer["layers"]) == 2
+    assert min(answer["before"], answer["head"], *answer["layers"]) > 0
+    for step, words in ((0, "Step 0 is the prefill"), (5, "There is no step 5")):
+        refused = page.ask("layer_times", step=step)
+        assert words in refused["error"]["message"]
