@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,10 @@ from engine.decode.session_state import SessionState, Snapshot
 from engine.errors import UnknownStep
 from engine.measure.clocks import now_ms
 from engine.records import Candidates, FinishReason, PromptRow, Stage, StageProbability, StepRecord
+from engine.serving.engine_thread import EngineThread
 from engine.serving.requests import Pieces, StepRequest, at_once
 from engine.serving.session_requests import SessionRequests
 from engine.tokens import EncodedPrompt, Role
-
-if TYPE_CHECKING:
-    from engine.llm_engine import LLMEngine
 
 
 class DecodeSession(SessionRequests):
@@ -35,7 +33,7 @@ class DecodeSession(SessionRequests):
     solo  steps asked for from now on run in a forward of their own, so that repeating them repeats every bit
     """
 
-    def __init__(self, engine: LLMEngine, state: SessionState, *, solo: bool = False) -> None:
+    def __init__(self, engine: EngineThread, state: SessionState, *, solo: bool = False) -> None:
         super().__init__(engine, state)
         self.solo = solo
 

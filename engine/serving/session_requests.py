@@ -10,15 +10,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.decode import prefilling
 from engine.decode.session_state import SessionState, Snapshot
 from engine.errors import SessionError
+from engine.serving.engine_thread import EngineThread
 from engine.serving.requests import Pieces, always, at_once, never
-
-if TYPE_CHECKING:
-    from engine.llm_engine import LLMEngine
 
 
 class SessionRequests:
@@ -29,7 +27,7 @@ class SessionRequests:
     progress  (what, done, total) of long work under way; None while there is none
     """
 
-    def __init__(self, engine: LLMEngine, state: SessionState) -> None:
+    def __init__(self, engine: EngineThread, state: SessionState) -> None:
         self.id = secrets.token_urlsafe(16)
         self.engine = engine
         self.progress: tuple[str, int, int] | None = None

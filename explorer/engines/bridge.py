@@ -22,6 +22,7 @@ from explorer.workspace.examples import PromptMode
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
+    from engine.serving.engine_thread import EngineThread
     from engine.session import DecodeSession
     from engine.studies.chunk_sizes import Chunks
     from engine.studies.layer_times import LayerTimes
@@ -109,7 +110,7 @@ def change_first_token(session: DecodeSession, token_id: int, report: Callable[[
     return start(session, token_id, report)
 
 
-def token_labels(engine: LLMEngine, token_ids: Sequence[int]) -> list[str]:
+def token_labels(engine: EngineThread, token_ids: Sequence[int]) -> list[str]:
     """Tokens as short visible text: spaces, newlines and halves of characters each have a form of their own."""
     from engine.text.tokenizer import visible
 
