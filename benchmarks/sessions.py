@@ -81,4 +81,6 @@ def settled_bytes() -> int:
     gc.collect()
     if sys.platform == "linux":
         ctypes.CDLL(None).malloc_trim(0)
-    return process_bytes()
+    used = process_bytes()
+    assert used is not None, "this system does not say how large a process is"
+    return used

@@ -150,7 +150,7 @@ class MemoryUse:
 
     kv_formula      kv_len times the bytes one token adds, from the model's shape
     capture         queries and logits kept so that recent steps can be looked at
-    process         resident set of this process
+    process         resident set of this process; None where the system would not say
     device_allocated  what the CUDA allocator has handed out; None on CPU
     """
 
@@ -159,7 +159,7 @@ class MemoryUse:
     kv_reserved_bytes: int
     kv_formula_bytes: int
     capture_bytes: int
-    process_bytes: int
+    process_bytes: int | None
     device_allocated_bytes: int | None
 
 

@@ -25,9 +25,15 @@ def synchronise(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-def process_bytes() -> int:
-    """Resident set of this process. It shrinks late: the C library keeps freed memory for a while."""
-    return int(_process.memory_info().rss)
+def process_bytes() -> int | None:
+    """Resident set of this process. It shrinks late: the C library keeps freed memory for a while.
+
+    None where it cannot be read: that takes a file descriptor, and a step must not fail for want of an instrument.
+    """
+    try:
+        return int(_process.memory_info().rss)
+    except (OSError, psutil.Error):
+        return None
 
 
 def device_allocated_bytes(device: torch.device) -> int | None:

@@ -52,6 +52,7 @@ class Hosting:
     grace_s                after a tab is gone, until its run stops and its cache is freed
     metrics_port           of 127.0.0.1, where Prometheus may read
     host_key               opens the class page; empty: there is no such page
+    hosts                  names this server answers to beside its own, separated by commas
     """
 
     mode: str = "own"
@@ -67,6 +68,7 @@ class Hosting:
     grace_s: float = 60.0
     metrics_port: int = 0
     host_key: str = field(default="", repr=False)  # a log must not hold it
+    hosts: str = ""
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -81,6 +83,11 @@ class Hosting:
         _require_number("grace_s", self.grace_s)
         if self.host_key and len(self.host_key) < 12:
             raise InvalidSettings("host_key must have 12 characters or more, or be empty: then there is no class page.")
+
+    @property
+    def names(self) -> list[str]:
+        """The names in `hosts`, one by one."""
+        return [name for name in (part.strip() for part in self.hosts.split(",")) if name]
 
     @property
     def is_hosted(self) -> bool:

@@ -15,12 +15,11 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
-import streamlit as st
-
 from engine.config import EngineConfig
 from engine.serving.counters import EngineCounters, add_up
 from explorer.engines.pool import EnginePool, Loading
 from explorer.hosting.admission import Places
+from explorer.hosting.connections import CONNECTIONS
 from explorer.hosting.health import Health
 from explorer.hosting.leases import Lease, Limits, Registry, start_reaper
 from explorer.hosting.limits import Hosting, from_environment
@@ -183,9 +182,27 @@ def engine_config(hosting: Hosting) -> EngineConfig:
     return replace(config, model=hosting.model) if hosting.model else config
 
 
-@st.cache_resource(show_spinner=False)
+_lock = threading.Lock()
+_the_one: list[Runtime] = []  # not in Streamlit's caches: those can be emptied
+
+
 def runtime() -> Runtime:
-    """The one runtime of this process."""
+    """The one runtime of this process, made when it is first asked for."""
+    with _lock:
+        if not _the_one:
+            _the_one.append(_made())
+        return _the_one[0]
+
+
+def close() -> None:
+    """End the runtime; asking for it makes another."""
+    with _lock:
+        ended, _the_one[:] = list(_the_one), []
+    for one in ended:
+        one.pool.close()
+
+
+def _made() -> Runtime:
     hosting = from_environment(os.environ)
     made = Runtime(EnginePool(engine_config(hosting)), Registry(Limits(grace_s=hosting.grace_s)), hosting)
     start_reaper(made.reap, REAP_EVERY_S)
@@ -195,12 +212,7 @@ def runtime() -> Runtime:
     return made
 
 
-def _release(lease: Lease) -> None:
-    """Called by Streamlit on its event loop: must not wait."""
-    runtime().tabs.release(lease)
-
-
-@st.cache_resource(scope="session", show_spinner=False, on_release=_release)
-def hold(sid: str, owner: str) -> Lease:
-    """This connection's hold on a session. Streamlit forgets it, and tells us, when the connection is gone."""
-    return Lease(sid, owner)
+def hold(sid: str, owner: str, connection: str | None) -> None:
+    """Let a connection hold a session for its owner. When it is gone, the session is released."""
+    lease, tabs = Lease(sid, owner), runtime().tabs
+    CONNECTIONS.keep(connection, lease, lambda: tabs.release(lease))

@@ -17,7 +17,9 @@ from typing import Any, Protocol, TypeVar
 import streamlit as st
 
 from engine.errors import LoupeError
+from explorer.hosting.connections import CONNECTIONS
 from explorer.labs.shell import escaped
+from explorer.pages import tab_names
 
 log = logging.getLogger(__name__)
 
@@ -165,10 +167,18 @@ def _words(job: Job) -> str:
     return f"{job.words} {counted}".strip() + (", stopping" if job.is_stopped else "")
 
 
-def _let_go(jobs: Jobs) -> None:
-    jobs.stop_all()
+_all_jobs: dict[str, Jobs] = {}  # by owner; not in Streamlit's caches: those can be emptied
 
 
-@st.cache_resource(scope="session", show_spinner=False, on_release=_let_go)
 def _jobs() -> Jobs:
-    return Jobs()
+    """This tab's work. It ends when the tab's connection does."""
+    owner = tab_names.owner()
+    jobs = _all_jobs.setdefault(owner, Jobs())
+    CONNECTIONS.keep(tab_names.connection(), ("jobs", owner), lambda: _let_go(owner))
+    return jobs
+
+
+def _let_go(owner: str) -> None:
+    jobs = _all_jobs.pop(owner, None)
+    if jobs is not None:
+        jobs.stop_all()

@@ -15,7 +15,7 @@ def known() -> Tab | None:
     owner = tab_names.owner()
     tab = runtime().tab(tab_names.sid(), owner)
     if tab is not None:
-        hold(tab.sid, owner)
+        hold(tab.sid, owner, tab_names.connection())
     return tab
 
 
@@ -27,7 +27,7 @@ def entered(link: Mapping[str, Sequence[str]]) -> Tab | None:
     """
     tab = known() or _made_or_revived(link)
     if tab is not None:
-        hold(tab.sid, tab_names.owner())
+        hold(tab.sid, tab_names.owner(), tab_names.connection())
     return tab
 
 

@@ -11,6 +11,8 @@ from typing import cast
 
 import streamlit as st
 
+from explorer.hosting.connections import HEADER
+
 _OWNER = "loupe_owner"
 _SID = "loupe_sid"
 
@@ -20,6 +22,11 @@ def owner() -> str:
     if _OWNER not in st.session_state:
         st.session_state[_OWNER] = secrets.token_urlsafe(16)
     return cast(str, st.session_state[_OWNER])
+
+
+def connection() -> str | None:
+    """The browser connection behind this run of the page; None once it is gone."""
+    return st.context.headers.get(HEADER)
 
 
 def sid() -> str | None:

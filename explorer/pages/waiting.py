@@ -11,6 +11,7 @@ from typing import Any
 
 import streamlit as st
 
+from explorer.hosting.connections import CONNECTIONS
 from explorer.hosting.runtime import runtime
 from explorer.hosting.waiting_line import Waiting
 from explorer.pages import tab_names
@@ -31,7 +32,7 @@ def line() -> None:
 @st.fragment(run_every=ASK_EVERY_S)
 def _line() -> None:
     there, owner = runtime(), tab_names.owner()
-    stand_in_line(owner)
+    CONNECTIONS.keep(tab_names.connection(), ("line", owner), lambda: there.door.leave(owner))
     sid = remembered()
     if sid is not None and there.take_back(sid, owner):
         tab_names.set_sid(sid)
@@ -62,14 +63,3 @@ def words(waiting: Waiting) -> str:
     if waiting.place == 1:
         return "You are next."
     return f"You are number {waiting.place} in line."
-
-
-def _left(owner: str) -> None:
-    """Called by Streamlit on its event loop: must not wait."""
-    runtime().door.leave(owner)
-
-
-@st.cache_resource(scope="session", show_spinner=False, on_release=_left)
-def stand_in_line(owner: str) -> str:
-    """A closed tab leaves the line at once."""
-    return owner

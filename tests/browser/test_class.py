@@ -20,7 +20,7 @@ HOSTILE = "<b>bold</b> *starred* $x$ :red[no]"
 def class_url(bundled: object) -> Iterator[str]:
     """A class of the bundled model, with a page for its host."""
     hosted = {"LOUPE_MODE": "hosted", "LOUPE_HOST_KEY": KEY, "LOUPE_MODEL": ""}
-    with started(("-m", "streamlit", "run", "asgi.py"), hosted) as app:
+    with started(("-m", "streamlit", "run", "app.py"), hosted) as app:
         yield app.url
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import streamlit as st
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
@@ -68,11 +67,10 @@ def pool(config: EngineConfig) -> Iterator[EnginePool]:
 @pytest.fixture
 def app_server(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The app's own runtime on the tiny model, made by the first page that asks for it and closed afterwards."""
-    st.cache_resource.clear()
+    runtime.close()
     monkeypatch.setenv("LOUPE_MODEL", str(tiny_folder))
     yield
-    runtime.runtime().pool.close()
-    st.cache_resource.clear()
+    runtime.close()
 
 
 @pytest.fixture

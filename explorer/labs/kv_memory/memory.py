@@ -39,8 +39,13 @@ def numbers(use: MemoryUse, tokens: int, shape: ModelShape, bytes_each: float) -
             f"the same buffers whole: room for {room:,} tokens. They start at 64 and double when full, so that few "
             "steps copy the cache",
         ),
-        Number("process", use.process_bytes, "measured", "all that this program holds in memory, as the system counts"),
     ]  # fmt: skip
+    if use.process_bytes is not None:
+        found.append(
+            Number(
+                "process", use.process_bytes, "measured", "all that this program holds in memory, as the system counts"
+            )
+        )
     if use.device_allocated_bytes is not None:
         found.append(
             Number("device", use.device_allocated_bytes, "measured", "what PyTorch's CUDA allocator has handed out")
@@ -78,15 +83,18 @@ def parts(use: MemoryUse, *, all_live: int, all_reserved: int, shared: int) -> t
     all_live, all_reserved  bytes of all sessions' caches; `shared` of prompts kept for others
     """
     known = use.weight_bytes + all_reserved + shared + use.capture_bytes
-    return (
+    found = (
         Part("weights", use.weight_bytes, "distinct storages of the model's parameters"),
         Part("caches, live", all_live, "keys and values of all sessions"),
         Part("caches, reserved", all_reserved - all_live, "room in the same buffers for tokens to come"),
         Part("shared prompts", shared, "prompts kept so that the next to open them need not prefill"),
         Part("captures", use.capture_bytes, "this session's queries and scores, kept so that steps can be looked at"),
-        Part(
-            "the rest", use.process_bytes - known,
-            "Python, torch and its libraries, a forward's own results, the page, and freed memory that the C library "
-            "has not given back",
-        ),
+    )
+    if use.process_bytes is None:
+        return found
+    rest = Part(
+        "the rest", use.process_bytes - known,
+        "Python, torch and its libraries, a forward's own results, the page, and freed memory that the C library "
+        "has not given back",
     )  # fmt: skip
+    return (*found, rest)

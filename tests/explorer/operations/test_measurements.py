@@ -74,3 +74,14 @@ def test_layers_are_timed_on_request_and_only_for_steps_that_are_there(page):
     for step, words in ((0, "Step 0 is the prefill"), (5, "There is no step 5")):
         refused = page.ask("layer_times", step=step)
         assert words in refused["error"]["message"]
+
+
+def test_a_step_goes_on_where_the_system_will_not_say_how_large_the_process_is(page, monkeypatch):
+    def refuse():
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr("engine.measure.clocks._process.memory_info", refuse)
+    prefilled(page)
+    page.ok("step")
+    assert [step["memory"]["process_bytes"] for step in page.steps] == [None, None]
+    assert page.steps[1]["memory"]["kv_live_bytes"] > 0

@@ -15,7 +15,7 @@ from explorer.hosting.leases import Lease
 from explorer.live.frame import unpack
 from tests.explorer.page_client import hydrated
 
-APP = str(Path(__file__).resolve().parents[3] / "app.py")
+APP = str(Path(__file__).resolve().parents[3] / "explorer" / "pages" / "main.py")
 HOSTILE = 'a<b & "c" </script><img src=x onerror=alert(1)> $5 and $9 _x_ [y](z) `c` :red[no]'
 
 
@@ -139,7 +139,7 @@ def test_a_duplicated_tab_gets_a_copy():
 def test_a_reloaded_tab_goes_on_with_its_session():
     before = App()
     session = before.say("prefill", prompt="abc", mode="raw")["session"]
-    runtime._release(Lease(session["sid"], before.test.session_state["loupe_owner"]))  # as Streamlit does at a reload
+    runtime.runtime().tabs.release(Lease(session["sid"], before.test.session_state["loupe_owner"]))  # as at a reload
     after = App()
     after.cmds.clear()
     frame = after.say("hello", sid=session["sid"])

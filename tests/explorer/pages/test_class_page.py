@@ -7,7 +7,6 @@ from dataclasses import astuple, replace
 from pathlib import Path
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from engine.serving.counters import DecodeForward, add_up
@@ -89,13 +88,12 @@ def test_only_the_very_key_opens():
 
 @pytest.fixture
 def hosted(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
-    st.cache_resource.clear()
+    runtime.close()
     monkeypatch.setenv("LOUPE_MODEL", str(tiny_folder))
     monkeypatch.setenv("LOUPE_MODE", "hosted")
     monkeypatch.setattr(class_page, "WRONG_KEY_S", 0)
     yield monkeypatch
-    runtime.runtime().pool.close()
-    st.cache_resource.clear()
+    runtime.close()
 
 
 PAGE = """

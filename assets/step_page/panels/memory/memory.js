@@ -61,7 +61,7 @@ class MemoryPanel {
 
   /** What holds the tensors: the CUDA allocator where there is one, else the process. */
   #holder(memory) {
-    return memory.device_allocated_bytes ?? memory.process_bytes;
+    return memory.device_allocated_bytes ?? memory.process_bytes ?? 0;
   }
 
   #words({ memory, kv_len: length }) {

@@ -1,0 +1,17 @@
+"""How large a message to a browser may be.
+
+Streamlit has one setting for both directions, `server.maxMessageSize`, and its server reads nothing longer. It is set
+to what may come in (.streamlit/config.toml). What goes out is ours and may be longer: a step of a large model with all
+its attention is tens of megabytes.
+"""
+
+from __future__ import annotations
+
+from streamlit.runtime import runtime_util
+
+MOST_BYTES_OUT = 200_000_000
+
+
+def allow_large_frames() -> None:
+    """Once the server listens, which has read the setting by then."""
+    runtime_util._max_message_size_bytes = MOST_BYTES_OUT
