@@ -136,6 +136,7 @@ class EngineConfig:
     prefix_bytes: int = 64_000_000  # prompts kept so that who opens the same need not prefill it; 0 is off
     capture: bool = True  # False drops queries and logits at once (to measure what capturing costs)
     fast_kernels: bool = True  # False leaves the model's modules as transformers built them
+    hub_token: bool = True  # False asks the Hub as a stranger: the model was somebody else's idea
     budgets: Budgets = Budgets()
 
     def __post_init__(self) -> None:

@@ -6,7 +6,7 @@ Only safetensors are taken: the older weight files are pickles, which can run co
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from huggingface_hub import HfApi, snapshot_download
 from huggingface_hub.errors import GatedRepoError, HFValidationError, RepositoryNotFoundError
@@ -22,11 +22,14 @@ TIMEOUT_S = 8.0  # somebody is waiting: a Hub that does not answer is reported, 
 FILES = ["*.json", "*.jinja", "*.txt", "*.safetensors", "tokenizer.model"]
 
 
-def fetch_from_hub(repo: str, progress: Progress) -> tuple[Path, str]:
-    """The local folder of a Hub model, and its licence. Without a network, what was fetched earlier."""
+def fetch_from_hub(repo: str, progress: Progress, *, token: Literal[False] | None = None) -> tuple[Path, str]:
+    """The local folder of a Hub model, and its licence. Without a network, what was fetched earlier.
+
+    token  None: the user's own, where there is one; False: none
+    """
     progress(f"Asking the Hub for {repo}", 0.0)
     try:
-        info = HfApi().model_info(repo, timeout=TIMEOUT_S, files_metadata=True)
+        info = HfApi().model_info(repo, timeout=TIMEOUT_S, files_metadata=True, token=token)
     except GatedRepoError as error:
         raise ModelNotFound(
             f"{repo} asks for consent on its Hub page. Give it there, then set HF_TOKEN to your access token."
@@ -38,21 +41,23 @@ def fetch_from_hub(repo: str, progress: Progress) -> tuple[Path, str]:
         ) from error
     except Exception as error:  # the HTTP library behind the Hub client, and so its errors, differ by version
         return _fetched_earlier(repo, error), "see its Hub page"
-    return _download(repo, info, progress), _licence(info)
+    return _download(repo, info, progress, token), _licence(info)
 
 
 def _licence(info: HubInfo) -> str:
     return str(info.card_data.get("license") or "not stated") if info.card_data else "not stated"
 
 
-def _download(repo: str, info: HubInfo, progress: Progress) -> Path:
+def _download(repo: str, info: HubInfo, progress: Progress, token: Literal[False] | None) -> Path:
     sizes = [file.size or 0 for file in info.siblings or () if file.rfilename.endswith(".safetensors")]
     if not sizes:
         raise UnsupportedModel(f"{repo} has no safetensors weights on the Hub, and Loupe loads no others.")
     check_fits(repo, sum(sizes), free_memory(), "memory")
     progress(f"Downloading {repo} ({sum(sizes) / 1e9:.1f} GB)", 0.1)
     try:
-        return Path(snapshot_download(repo, revision=info.sha, allow_patterns=FILES, etag_timeout=TIMEOUT_S))
+        return Path(
+            snapshot_download(repo, revision=info.sha, allow_patterns=FILES, etag_timeout=TIMEOUT_S, token=token)
+        )
     except OSError as error:
         raise ImportFailed(f"{repo} could not be stored: {error}. HF_HOME names another place for it.") from error
     except Exception as error:  # as above

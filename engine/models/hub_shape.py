@@ -26,14 +26,16 @@ def shape_on_hub(repo: str) -> ModelShape:
 
 def _config_of(repo: str) -> str:
     try:
-        return Path(hf_hub_download(repo, "config.json", etag_timeout=TIMEOUT_S)).read_text(encoding="utf-8")
+        return Path(hf_hub_download(repo, "config.json", etag_timeout=TIMEOUT_S, token=False)).read_text(
+            encoding="utf-8"
+        )
     except GatedRepoError as error:
         raise ModelNotFound(
-            f"{repo} asks for consent on its Hub page. Give it there and set HF_TOKEN, or paste its config.json here."
+            f"{repo} asks for consent on its Hub page, and it is asked without your token. Paste its config.json here."
         ) from error
     except RepositoryNotFoundError as error:
         raise ModelNotFound(
-            f"The Hub has no public model named {repo}. A private one needs HF_TOKEN, or paste its config.json here."
+            f"The Hub has no public model named {repo}. Of a private one, paste the config.json here."
         ) from error
     except LocalEntryNotFoundError as error:
         raise ModelUnreachable(

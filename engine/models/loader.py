@@ -49,7 +49,7 @@ def load_model(config: EngineConfig, progress: Progress | None = None) -> Loaded
     """The model `config` names: in eval mode, on its device, its parameters not asking for gradients."""
     report = progress or (lambda text, done: None)
     use_threads(config.threads)
-    source = locate(config.model, report)
+    source = locate(config.model, report, hub_token=config.hub_token)
     try:
         return _load(source, config, report)
     except CorruptModel:
@@ -57,7 +57,7 @@ def load_model(config: EngineConfig, progress: Progress | None = None) -> Loaded
             raise
         forget(source.folder)  # our own copy has been damaged: make it again, once
         report("The imported copy is damaged; importing again", 0.0)
-        return _load(locate(config.model, report), config, report)
+        return _load(locate(config.model, report, hub_token=config.hub_token), config, report)
 
 
 def use_threads(wanted: int) -> None:

@@ -33,8 +33,8 @@ class Source:
     notes: tuple[str, ...] = ()
 
 
-def locate(named: str, progress: Progress) -> Source:
-    """The folder of the model, imported or downloaded first where needed."""
+def locate(named: str, progress: Progress, *, hub_token: bool = True) -> Source:
+    """The folder of the model, imported or downloaded first where needed. `hub_token`: with the user's own token."""
     if named in MODELS:
         return _from_registry(named, progress)
     path = Path(named).expanduser()
@@ -49,7 +49,7 @@ def locate(named: str, progress: Progress) -> Source:
         )
     from engine.models.hub import fetch_from_hub
 
-    folder, licence = fetch_from_hub(named, progress)
+    folder, licence = fetch_from_hub(named, progress, token=None if hub_token else False)
     return Source(folder, named.rpartition("/")[2], "from the Hub, as stored", licence)
 
 

@@ -65,14 +65,17 @@ class EnginePool:
         self._lock = threading.Lock()
         self._loadings: dict[str, Loading] = {}
 
-    def request(self, model: str | None = None) -> Loading:
-        """The engine of a model, loading it in the background where it is not there. Counts as one user of it."""
+    def request(self, model: str | None = None, *, hub_token: bool = True) -> Loading:
+        """The engine of a model, loading it in the background where it is not there. Counts as one user of it.
+
+        hub_token  whether the Hub may be told who asks
+        """
         wanted = model or self.config.model
         with self._lock:
             loading = self._find(wanted)
             if loading is None:
                 loading = self._loadings[wanted] = Loading(wanted)
-                threading.Thread(target=self._load, args=(loading,), name="loupe-load", daemon=True).start()
+                threading.Thread(target=self._load, args=(loading, hub_token), name="loupe-load", daemon=True).start()
             loading.users += 1
             loading.unused_since = None
             return loading
@@ -122,9 +125,9 @@ class EnginePool:
             return False
         return self._clock() - loading.unused_since >= self._keep_unused_s
 
-    def _load(self, loading: Loading) -> None:
+    def _load(self, loading: Loading, hub_token: bool) -> None:
         try:
-            engine = self.start(replace(self.config, model=loading.model), loading.report)
+            engine = self.start(replace(self.config, model=loading.model, hub_token=hub_token), loading.report)
         except BaseException as error:
             with self._lock:
                 self._loadings.pop(loading.model, None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import streamlit as st
@@ -20,6 +21,7 @@ from explorer.hosting.runtime import runtime
 from explorer.labs import controls, live
 
 BY_NAME, LOADED, PASTED, HUB = "by name", "the loaded model", "a config", "from the Hub"
+_AGREED = "loupe_config_agreed"
 CONFIG = "config"  # the pasted config's name in the URL
 MOST_CHARACTERS = 50_000
 LINK_CHARACTERS = 2_000
@@ -70,10 +72,20 @@ def _from_hub() -> ChosenModel | None:
     if not repo:
         st.text("Type a Hub id, such as HuggingFaceTB/SmolLM2-135M. Its config.json is fetched, nothing else.")
         return None
-    return ChosenModel(repo, _hub_shape(repo), f"config.json of {repo} on the Hub")
+    if (
+        st.session_state.get(_AGREED) != repo
+    ):  # a link can name one: nothing leaves this machine before somebody says so
+        st.text(
+            f"The config.json of {repo} is not here. It would be fetched from the Hugging Face Hub, without your token."
+        )
+        if not st.button("Fetch it", key="fetch_config", type="primary"):
+            return None
+        st.session_state[_AGREED] = repo
+    with st.spinner("Fetching config.json from the Hub"):
+        return ChosenModel(repo, _hub_shape(repo), f"config.json of {repo} on the Hub")
 
 
-@st.cache_data(show_spinner="Fetching config.json from the Hub", ttl=3600, max_entries=100)
+@lru_cache(maxsize=100)
 def _hub_shape(repo: str) -> ModelShape:
     return bridge.shape_on_hub(repo)
 

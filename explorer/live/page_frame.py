@@ -150,7 +150,7 @@ def _link_json(workspace: Workspace) -> JsonObject:
     link = workspace.link
     return {
         "prompt": link.prompt, "mode": link.mode, "step": link.step, "layer": link.layer, "head": link.head,
-        "notes": list(link.notes),
+        "notes": list(link.notes), "asks": None if workspace.branches else workspace.asks,
     }  # fmt: skip
 
 

@@ -48,11 +48,30 @@ def hello(workspace: Workspace, args: Args) -> Running:
     if link.is_empty or workspace.link_done:
         return plain(how="new")
     workspace.link_done = True
+    if link.model is not None and not workspace.runs(link.model) and not workspace.hosting.is_hosted:
+        workspace.asks = link.model  # whoever made the link does not decide what is loaded here
+        return plain(how="asks", notes=list(link.notes))
+    yield from _follow(workspace, link.model)
+    return plain(how="link", notes=list(workspace.link.notes))
+
+
+def follow_link(workspace: Workspace, args: Args) -> Running:
+    """Whoever is here has read which model the link wants: `load` it, or do without, on the model that runs."""
+    wanted, load = workspace.asks, checked.flag(args.get("load"), "load")
+    if wanted is None:
+        raise checked.BadCommand("No link waits for an answer.")
+    workspace.asks = None
+    yield from _follow(workspace, wanted if load else None)
+    return plain(notes=list(workspace.link.notes))
+
+
+def _follow(workspace: Workspace, model: str | None) -> Running:
+    link = workspace.link
     try:
-        yield from _on_model(workspace, link.model, lambda target: open_link(target, link))
+        yield from _on_model(workspace, model, lambda target: open_link(target, link), hub_token=False)
     except LoupeError as error:  # the page still opens, with the prompt in its box and the reason beside it
         workspace.link = replace(link, notes=(*link.notes, f"The link could not be replayed. {error}"))
-    return plain(how="link", notes=list(workspace.link.notes))
+    return plain()
 
 
 def model(workspace: Workspace, args: Args) -> Running:
@@ -153,13 +172,15 @@ def _same_prompt(target: Workspace, source: Workspace) -> Running:
     return plain()
 
 
-def _on_model(workspace: Workspace, name: str | None, work: Callable[[Workspace], Running]) -> Running:
+def _on_model(
+    workspace: Workspace, name: str | None, work: Callable[[Workspace], Running], *, hub_token: bool = True
+) -> Running:
     """Do `work` where the named model runs. Another model is loaded beside, and takes over only once all went well."""
     if name is None or workspace.runs(name):
         return (yield from work(workspace))
     workspace.hosting.require_own_models()
     activity = workspace.activity
-    activity.incoming = loading = workspace.pool.request(name)
+    activity.incoming = loading = workspace.pool.request(name, hub_token=hub_token)
     beside = Workspace(
         workspace.pool, loading, workspace.hosting, activity=activity, link=workspace.link, places=workspace.places,
         solo=workspace.solo,

@@ -83,6 +83,7 @@ class Workspace:
     hosting    what visitors may ask for
     link       what the tab's URL asked for
     link_done  whether that was done: a link is opened once
+    asks       the model that the link wants and nobody has agreed to load; None where there is none
     places     where runs get their place in the engine
     solo       steps run in a forward of their own
     shared     the number under which the host may read this tab's text; None: nobody may
@@ -93,6 +94,7 @@ class Workspace:
     hosting: Hosting = field(default_factory=Hosting)
     link: Link = field(default_factory=Link)
     link_done: bool = False
+    asks: str | None = None
     sid: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     branches: list[Branch] = field(default_factory=list)
     active: Branch | None = None
@@ -148,6 +150,7 @@ class Workspace:
         )  # fmt: skip
         self.prompt, self.mode, self.notes, self.look = other.prompt, other.mode, other.notes, other.look
         self.sampling, self.stop, self.seed = other.sampling, other.stop, other.seed
+        self.asks = None
 
     def close(self) -> list[Future[None]]:
         """Give up every run, and the model. The Futures say when the places are free."""

@@ -9,6 +9,7 @@
 
 import { make, setText } from '../drawing/dom.js';
 import { formatCount } from '../drawing/format.js';
+import { LinkQuestion } from './link_question.js';
 import { segmentedControl } from '../drawing/panel_frame.js';
 
 const MOST_CHARACTERS = 200_000;
@@ -50,6 +51,7 @@ export class PromptRow {
       this.error,
       this.notes,
     );
+    this.question = new LinkQuestion(root, store, (words) => this.#say(words));
     this.box.addEventListener('paste', (event) => this.#paste(event));
     this.box.addEventListener('input', () => this.#typed());
     this.box.addEventListener('keydown', (event) => this.#key(event));
@@ -73,6 +75,7 @@ export class PromptRow {
     this.button.disabled = running;
     setText(this.button, running ? 'Prefilling …' : 'Prefill');
     this.#drawNotes();
+    this.question.draw();
     const source = [store.session, store.link, store.examples[0]].find((one) => one?.prompt);
     const key = `${store.session?.sid}/${store.session?.branch}/${source?.prompt}`;
     if (!source || key === this.shown || (this.edited && this.text !== '')) return;

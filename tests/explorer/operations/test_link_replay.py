@@ -15,6 +15,44 @@ def opened(server: Runtime, query: str) -> Page:
     return page
 
 
+def agreed(page: Page) -> Page:
+    """The page, where somebody has let it load what its link wants."""
+    if page.header["link"]["asks"]:
+        page.ok("follow_link", load=True)
+    return page
+
+
+def test_a_link_loads_no_model_before_somebody_agrees(own_server, other_folder):
+    asked: list[str] = []
+    start = own_server.pool.start
+    own_server.pool.start = lambda config, report: (
+        asked.append((config.model, config.hub_token)),
+        start(config, report),
+    )[1]
+    page = opened(own_server, f"?prompt=abc&steps=1&seed=5&model={other_folder}")
+    assert page.hello == {"how": "asks", "notes": []}
+    assert page.header["link"]["asks"] == str(other_folder)
+    assert page.header["link"]["prompt"] == "abc"
+    assert page.header["session"] is None
+    assert page.ok("hello") == {"how": "new"}  # a reload asks again and loads nothing
+    assert page.header["link"]["asks"] == str(other_folder)
+    assert asked == []
+    page.ok("follow_link", load=True)
+    assert asked == [(str(other_folder), False)]  # whoever made the link does not use the token of who opens it
+    assert len(page.steps) == 2 and page.header["model"]["id"] == str(other_folder)
+    assert page.header["link"]["asks"] is None
+
+
+def test_a_link_can_be_followed_on_the_model_that_runs(server):
+    page = opened(server, r"?prompt=abc&steps=1&model=\\evil\share")
+    assert page.header["link"]["asks"] == r"\\evil\share"
+    running = page.header["model"]["id"]
+    page.ok("follow_link", load=False)
+    assert len(page.steps) == 2 and page.header["model"]["id"] == running
+    answer = page.ask("follow_link", load=True)
+    assert answer["error"]["kind"] == "BadCommand"
+
+
 def test_a_link_replays_the_same_tokens(run, server):
     visitor = opened(server, run.header["session"]["url"])
     assert visitor.hello == {"how": "link", "notes": []}
@@ -88,13 +126,13 @@ def test_a_malformed_link_opens_with_defaults_and_says_what_was_wrong(server):
 
 def test_a_link_that_cannot_be_replayed_opens_with_the_reason(server):
     for query in ("?prompt=abc&steps=1&model=/no/such/model", "?prompt=abc&steps=1&forced=1:100000"):
-        page = opened(server, query)
+        page = agreed(opened(server, query))
         assert "could not be replayed" in page.header["link"]["notes"][-1]
         page.ok("prefill", prompt="abc", mode="raw")
 
 
 def test_a_model_loaded_for_a_link_that_fails_is_given_back(own_server, other_folder):
-    page = opened(own_server, f"?prompt=abc&steps=1&forced=1:100000&model={other_folder}")
+    page = agreed(opened(own_server, f"?prompt=abc&steps=1&forced=1:100000&model={other_folder}"))
     assert "could not be replayed" in page.header["link"]["notes"][-1]
     assert own_server.pool.close_unused() == [str(other_folder)]
 
