@@ -25,6 +25,8 @@ TEXT_LIMIT = 2_000  # characters; longer URLs are cut by servers on the way
 def whole(label: str, *, url: str, default: int, low: int, high: int, step: int = 1, hint: str | None = None) -> int:
     """A whole number from `low` to `high`, typed."""
     asked = _asked(url)
+    if _is_endless(st.query_params.get(url, "")):
+        _ask_again_without(url, asked)
     value = st.number_input(label, low, high, default, step, key=url, help=hint, bind=BIND)
     _said(asked, url, _is_whole(asked, low, high), f"a whole number from {low:,} to {high:,}", f"{value:,}")
     return int(value)
@@ -106,7 +108,26 @@ def _with_commas(rung: int) -> str:
 
 def _asked(url: str) -> str:
     """What the URL says, read before the control is made: what cannot be is gone afterwards."""
-    return st.query_params.get(url, "")
+    asked: str = st.query_params.get(url, "") or st.session_state.pop(_refused(url), "")
+    return asked
+
+
+def _ask_again_without(url: str, asked: str) -> None:
+    """Streamlit would end the page in an error on this one, so the page is begun again without it. `_said` says so."""
+    st.session_state[_refused(url)] = asked
+    del st.query_params[url]
+    st.rerun()
+
+
+def _refused(url: str) -> str:
+    return f"loupe_refused_{url}"
+
+
+def _is_endless(words: str) -> bool:
+    try:
+        return math.isinf(float(words))
+    except ValueError:
+        return False
 
 
 def _said(asked: str, url: str, is_possible: bool, rule: str, used: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import streamlit as st
@@ -34,8 +35,11 @@ def source(kind: Source, words: str) -> None:
 
 
 def escaped(words: str) -> str:
-    """Text for a place that reads Markdown, so that it shows as it is written."""
-    return "".join(f"\\{letter}" if letter in _MARKUP else letter for letter in words)
+    """Text for a place that reads Markdown, so that it shows as it is written, and an address in it is no link."""
+    plain = _ADDRESS.sub(lambda found: f"{found[0]}{_JOINER}", words)
+    return "".join(f"\\{letter}" if letter in _MARKUP else letter for letter in plain)
 
 
+_ADDRESS = re.compile(r"https?:|www(?=\.)|@", re.IGNORECASE)  # addresses are made links after backslashes are gone
+_JOINER = "\u2060"  # no width, no line break: what follows is no address any more
 _MARKUP = frozenset("\\`*_{}[]()<>#+-!|$~:&")

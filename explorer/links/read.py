@@ -15,6 +15,7 @@ from explorer.links.link import SAMPLING_NAMES, Link, Settings
 from explorer.operations import checked
 
 MAX_STEPS = 10_000
+MAX_CHARACTERS = 64_000  # of a whole link; ours carry some 8,000 of prompt and a history
 _MAX_ID = 2**31 - 1
 
 T = TypeVar("T")
@@ -22,6 +23,9 @@ T = TypeVar("T")
 
 def parse(params: Mapping[str, Sequence[str]]) -> Link:
     """Read query parameters. What cannot be read falls back to its default and leaves a note."""
+    size = sum(len(name) + len(value) for name, values in params.items() for value in values)
+    if size > MAX_CHARACTERS:
+        return Link(notes=(f"The link has {size:,} characters; at most {MAX_CHARACTERS:,} are read, so none were.",))
     reader = _Reader(params)
     prompt = reader.one("prompt", lambda raw: checked.text(raw, "prompt"), None)
     step = reader.one("step", lambda raw: _whole(raw, "step", MAX_STEPS), None)

@@ -5,7 +5,6 @@ JSON's true is an int to Python and its 3 may come as 3.0; both are traps, so ev
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -15,6 +14,7 @@ from explorer.workspace.examples import PromptMode
 
 MAX_TEXT = 400_000  # characters: far above any context this program runs, far below what hurts the server
 MAX_STOP_STRINGS = 16
+_LARGEST = 10**300  # beyond, a whole number is no float any more
 
 
 class BadCommand(LoupeError):
@@ -23,14 +23,17 @@ class BadCommand(LoupeError):
 
 def short(value: object) -> str:
     """A value for a message: never long, never a control character."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no number of more than some thousand digits
+        return "a number of thousands of digits"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def whole(value: object, name: str, low: int, high: int) -> int:
     """A whole number within bounds; 3.0 counts, true does not."""
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(cast(float, value)) or value != int(cast(float, value)):
+    is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    if not is_whole or isinstance(value, bool):
         raise BadCommand(f"{name} must be a whole number, got {short(value)}.")
     number = int(cast(float, value))
     if not low <= number <= high:
@@ -104,6 +107,9 @@ def sampling(value: object, base: SamplingParams) -> SamplingParams:
     names = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")
     known_keys(given, "sampling", names)
     chosen: dict[str, object] = {name: given.get(name, getattr(base, name)) for name in names}
+    for name, number in chosen.items():
+        if isinstance(number, int) and abs(number) > _LARGEST:
+            raise BadCommand(f"{name} must be a number that fits a float, got {short(number)}.")
     top_k = chosen["top_k"]
     if isinstance(top_k, float) and top_k.is_integer():
         chosen["top_k"] = int(top_k)

@@ -99,7 +99,7 @@ def _last_word(done: walking.Walk, dtype: str, step: int, layer: int, head: int)
 def _asked_tile(tiles: int) -> int:
     """The tile a link names; the first where it names none that is."""
     asked = st.query_params.get(TILE, "")
-    if asked.isascii() and asked.isdigit() and 1 <= int(asked) <= tiles:
+    if asked.isascii() and asked.isdigit() and len(asked) <= 9 and 1 <= int(asked) <= tiles:
         return int(asked)
     if asked:
         st.text(f"There is no tile {asked[:20]} here: they go from 1 to {tiles:,}. The first is shown.")

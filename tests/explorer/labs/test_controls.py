@@ -98,3 +98,20 @@ def test_a_control_that_is_moved_no_longer_speaks_of_the_link():
     page.number_input[0].set_value(12).run()
     assert values(page)["n"] == 12
     assert said(page) == []
+
+
+ODD = (
+    "1e999", "-1e999", "inf", "nan", "9" * 5000, "9" * 400, "1e400", "1_0", "٣", "0x10", "\x00", "a" * 5000, "[]", "{}",
+    "null", "1,2", "1e-999", "-0", "5.7", "𝟗", "%", "<b>", "",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: repr(odd[:12]))
+def test_whatever_a_link_asks_for_the_page_opens_and_says_what_it_cannot_do(odd):
+    page = opened(**dict.fromkeys(DEFAULTS, odd))
+    assert values(page).keys() == DEFAULTS.keys()
+    told = [line for line in said(page) if line.startswith("The link asks for")]
+    assert all(len(line) < 200 for line in told)
+    if odd in ("1e999", "inf", "9" * 5000, "9" * 400):
+        assert {**values(page), "x": "abc"} == DEFAULTS
+        assert len(told) >= len(DEFAULTS) - 1
