@@ -1,5 +1,6 @@
 /**
- * Elements built by hand: text only ever goes in as text, so a token that spells markup stays a token.
+ * Elements built by hand: text only ever goes in as text, so a token that spells markup stays a token, and a browser that
+ * translates the page leaves it alone. Our sentences put a token between “ and ”: a sentence with one stays as it is.
  */
 
 const SVG_NS = 'http://www.w3.org/2000/svg';
@@ -12,6 +13,7 @@ export function make(spec, props = {}, ...children) {
   const [tag, ...classes] = spec.split('.');
   const node = document.createElement(tag || 'div');
   if (classes.length) node.className = classes.join(' ');
+  if (classes.includes('token-text')) keepFromTranslators(node);
   if (tag === 'button') node.type = 'button'; // unless props say submit
   for (const [name, value] of Object.entries(props)) {
     if (value === null || value === undefined || value === false) continue;
@@ -24,9 +26,18 @@ export function make(spec, props = {}, ...children) {
   return node;
 }
 
+/** Text in here is data: a translator must not touch it. */
+export function keepFromTranslators(node, isData = true) {
+  node.translate = !isData;
+  node.classList.toggle('notranslate', isData);
+  return node;
+}
+
 /** Set text only where it differs, so that live regions and selections are left alone. */
 export function setText(node, text) {
-  if (node.textContent !== text) node.textContent = text;
+  if (node.textContent === text) return;
+  keepFromTranslators(node, String(text).includes('“'));
+  node.textContent = text;
 }
 
 /** Replace children only when their number or identity differs. */

@@ -5,6 +5,8 @@
  * the bytes it holds ("byte 1–2 of 🦊"), never drawn as a replacement box.
  */
 
+import { keepFromTranslators } from './dom.js';
+
 /** The legend: sign and meaning of every visible form. */
 export const TOKEN_SIGNS = [
   { text: '·', kind: 'space', meaning: 'space' },
@@ -95,17 +97,18 @@ export function plainToken(piece) {
     .join('');
 }
 
-/** What the token says, in quotes, for sentences and screen readers. */
+/** What the token says, in quotes, for sentences and screen readers; what cannot be seen is shown by its sign. */
 export function quotedToken(piece) {
   if (!piece) return 'an unknown token';
-  if (piece.special) return `special token ${piece.text ?? piece.hex}`;
+  if (piece.special) return `special token “${piece.text ?? piece.hex}”`;
   if (piece.text === null || piece.text === undefined) return plainToken(piece);
-  return `“${piece.text}”`;
+  return `“${/[^\S ]|^ *$/.test(piece.text) || INVISIBLE.test(piece.text.trim()) ? plainToken(piece) : piece.text}”`;
 }
 
 /** Fill `node` with the token's spans. Bidirectional text is isolated; nothing becomes markup. */
 export function renderToken(node, piece) {
   node.classList.add('token-text');
+  keepFromTranslators(node);
   node.replaceChildren(
     ...visibleToken(piece).map(({ text, kind }) => {
       const span = document.createElement('bdi');

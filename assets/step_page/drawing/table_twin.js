@@ -2,7 +2,7 @@
  * The table behind a picture: the same numbers for screen readers, for copying and for people who want to check.
  */
 
-import { make, icon } from './dom.js';
+import { make, icon, keepFromTranslators } from './dom.js';
 
 /** Copy text; also on plain http, where browsers offer no clipboard. */
 export async function copyText(text, near) {
@@ -56,9 +56,9 @@ export function tableTwin(columns, rows, caption = '') {
   const table = make(
     'table.twin',
     {},
-    caption ? make('caption', {}, caption) : null,
+    caption ? keepFromTranslators(make('caption', {}, caption), caption.includes('“')) : null,
     make('thead', {}, head),
-    make('tbody', {}, ...body),
+    keepFromTranslators(make('tbody', {}, ...body)),
   );
   const tsv = () => [labels, ...rows].map((row) => row.map(tsvCell).join('\t')).join('\n');
   return make(

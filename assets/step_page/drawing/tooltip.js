@@ -4,6 +4,8 @@
  * It opens in the browser's top layer, so neither a scrolled card nor a transformed parent can cut it off.
  */
 
+import { keepFromTranslators } from './dom.js';
+
 const TOOLTIP_GAP = 14;
 
 /**
@@ -14,6 +16,7 @@ export function makeTooltip(root) {
   const box = document.createElement('div');
   box.className = 'lp-tip';
   box.setAttribute('role', 'tooltip');
+  keepFromTranslators(box); // names of tokens and numbers, and gone before a translator is done
   const layered = typeof box.showPopover === 'function';
   if (layered) box.popover = 'manual';
   else box.hidden = true;

@@ -7,7 +7,7 @@
  * For tests: .strip .chip[data-position][data-id][data-role][data-standing], .fold, .strip-pending, .strip-text
  */
 
-import { make, setChildren, setText } from '../../drawing/dom.js';
+import { keepFromTranslators, make, setChildren, setText } from '../../drawing/dom.js';
 import { renderToken, quotedToken, hexSign, TOKEN_SIGNS } from '../../drawing/pieces.js';
 import { ROLE_WORDS, drawnPosition, standing, stepOfPosition } from '../../store/roles.js';
 import { formatCount } from '../../drawing/format.js';
@@ -57,7 +57,7 @@ export class TokenStrip {
     this.sid = null;
     this.line = make('div.strip', { role: 'group', 'aria-label': 'Tokens in order' });
     this.empty = make('p.strip-empty', {}, 'No tokens yet. Prefill a prompt, then press Space: one press, one token.');
-    this.text = make('span.strip-said', { dir: 'auto' });
+    this.text = keepFromTranslators(make('span.strip-said'));
     this.live = make('p.visually-hidden', { 'aria-live': 'polite' });
     this.divider = make('span.strip-divider', {
       role: 'separator',
