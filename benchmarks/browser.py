@@ -62,7 +62,7 @@ async (root, [kind, count]) => {
   const acts = {
     scrub: (i) => store.select({ step: i % store.steps.length }),
     head: (i) => store.select({ layer: i % store.model.num_layers, head: i % store.model.num_heads }),
-    slider: (i) => { input.value = 200 + 7 * i; input.dispatchEvent(new Event('input', { bubbles: true })); },
+    slider: (i) => { input.value = (20 + i) % 200; input.dispatchEvent(new Event('input', { bubbles: true })); },
   };
   const seen = [];
   for (let i = 0; i < count; i += 1) {

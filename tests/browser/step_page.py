@@ -57,15 +57,6 @@ class StepPage:
         self.page.keyboard.press("Escape")
         return self
 
-    def set_slider(self, label: str, value: int) -> StepPage:
-        """Move a slider's handle to a place from 0 to 1000 and let go."""
-        self.slider(label).evaluate(
-            "(input, value) => { input.value = value;"
-            " for (const type of ['input', 'change']) input.dispatchEvent(new Event(type, { bubbles: true })); }",
-            value,
-        )
-        return self
-
     # --- seeing -------------------------------------------------------------------------------------------
 
     @property

@@ -17,7 +17,7 @@ export class AskToken {
   constructor(root, below, store, onForce) {
     this.store = store;
     this.onForce = onForce;
-    this.asked = null; // {step, text} of the answer on screen
+    this.asked = null; // {key, text} of the answer on screen
     this.input = make('input.lp-ask-input', {
       type: 'text', autocomplete: 'off', spellcheck: false, placeholder: 'ask for a token: its text, or an id', 'aria-label': 'Text or id of a token',
     });
@@ -36,7 +36,7 @@ export class AskToken {
   /** The same question about another step. */
   draw() {
     const step = this.store.selected;
-    if (!this.asked || this.asked.step === step) return;
+    if (!this.asked || this.asked.key === this.store.keyOf(step)) return;
     this.#close();
   }
 
@@ -58,7 +58,7 @@ export class AskToken {
     const step = this.store.selected;
     const text = this.input.value;
     if (!step || !text) return;
-    const asked = (this.asked = { step, text });
+    const asked = (this.asked = { key: this.store.keyOf(step), text });
     setText(this.said, 'asking …');
     try {
       const answer = await this.store.send('ask', { step: step.index, text });

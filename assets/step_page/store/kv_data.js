@@ -16,7 +16,7 @@ export class NormTable {
     this.count = 0;
     this.keys = new Float32Array(0);
     this.values = new Float32Array(0);
-    this.steps = []; // the records read, in order
+    this.steps = []; // the records read, in order; one that came again as another object holds the same norms
     this.stepOf = []; // position -> index of the step that appended it
     this.ranges = null;
   }
@@ -25,9 +25,11 @@ export class NormTable {
   sync(store) {
     const layers = store.model?.num_layers ?? 0;
     const known = this.steps.length;
-    const same = layers === this.layers && known <= store.steps.length && (!known || store.steps[known - 1] === this.steps[known - 1]);
+    const last = store.keyOf(store.steps[known - 1]);
+    const same = layers === this.layers && known <= store.steps.length && (!known || this.lastKey === last);
     if (!same) this.clear(layers);
     for (const step of store.steps.slice(this.steps.length)) this.#append(step);
+    this.lastKey = store.keyOf(this.steps.at(-1));
   }
 
   #append(step) {

@@ -16,6 +16,8 @@
  *   event 'drawn' after a change is on screen
  *
  * Arrays arrive as Plane: step.planes.kv_norms.data is a typed array, .shape its row-major shape.
+ * A record may come again as another object (its stop rules were checked anew): records are compared by `keyOf`.
+ *
  */
 
 import { decodeFrame } from './frame.js';
@@ -140,6 +142,11 @@ export class Store extends EventTarget {
     if (!header.model || JSON.stringify(header.model) === JSON.stringify(this.model)) return;
     if (!this.model) this.sel = { ...this.sel, layer: Math.floor(header.model.num_layers / 3) }; // first layers look alike
     this.model = header.model;
+  /** Names a record: run, step and row of logits. Another object with the same name shows the same. */
+  keyOf(step) {
+    return step ? [this.session?.sid, this.session?.branch, step.index, step.kv_len, step.log_sum_exp].join('/') : '';
+  }
+
     this.sel = { ...this.sel, ...this.#clamped(this.sel) };
     changes.add('model').add('select');
   }

@@ -114,10 +114,11 @@ class AttentionPanel {
     clearTimeout(this.settling);
     const step = this.store.selected;
     const { layer, head } = this.store.sel;
+    const key = this.store.keyOf(step);
     const wantsMap = this.triangle && !this.mean && !this.rows.triangle(layer, head, this.store.promptLength);
     if (this.rows.state(step, layer) === 'here' && !wantsMap) return;
     this.settling = setTimeout(() => {
-      if (this.store.selected !== step || this.store.sel.layer !== layer || this.store.sel.head !== head) return;
+      if (this.store.keyOf(this.store.selected) !== key || this.store.sel.layer !== layer || this.store.sel.head !== head) return;
       this.rows.request(step, layer);
       if (wantsMap) this.rows.requestTriangle(layer, head);
       this.#words(step);

@@ -28,9 +28,9 @@ class NextTokenPanel {
     this.root = root;
     this.store = store;
     this.stage = null; // the stage looked at; null: the last
-    this.exact = null; // {step, sampling, distribution}: the engine's answer to the last what-if
+    this.exact = null; // {key, sampling, distribution}: the engine's answer to the last what-if, and whose record it is
     this.frame = panelFrame(root, {
-      title: 'Next token', name: 'next', table: () => this.#table(), empty: 'Press Prefill: the last row of scores then gives the first new token.',
+      title: 'Next token', name: 'next', table: () => this.#table(), empty: 'Press Prefill: the last row of logits then gives the first new token.',
     });
     this.tip = makeTooltip(root);
     const bars = make('div.lp-bars');
@@ -73,8 +73,9 @@ class NextTokenPanel {
     this.frame.showEmpty(!store.selected);
     if (!store.selected) return this.tip.hide();
     if (changes.has('select') || changes.has('steps')) this.#closeConfirm();
-    if (this.exact && this.exact.step !== store.selected) this.exact = null;
-    if (store.params && this.paramsStep !== store.selected) this.#forgetTry();
+    const key = store.keyOf(store.selected);
+    if (this.exact && this.exact.key !== key) this.exact = null;
+    if (store.params && this.paramsKey !== key) this.#forgetTry();
     this.ask.draw();
     return this.#redraw();
   }
@@ -89,7 +90,7 @@ class NextTokenPanel {
     const { store } = this;
     const step = store.selected;
     if (store.params) return triedDistribution(step, store.params);
-    if (this.exact?.step === step) return this.exact.distribution;
+    if (this.exact?.key === store.keyOf(step)) return this.exact.distribution;
     return drawnDistribution(step);
   }
 
@@ -131,7 +132,7 @@ class NextTokenPanel {
 
   #move(sampling) {
     this.exact = null;
-    this.paramsStep = this.store.selected;
+    this.paramsKey = this.store.keyOf(this.store.selected);
     this.store.setParams(sampling);
   }
 
@@ -140,11 +141,12 @@ class NextTokenPanel {
     const { store } = this;
     const step = store.selected;
     if (!step) return;
+    const key = store.keyOf(step);
     store.send('settings', { sampling }).catch(() => {});
     try {
       const answer = await store.send('what_if', { step: step.index, sampling });
-      if (store.selected !== step || (store.params && !sameSampling(store.params, sampling))) return;
-      this.exact = { step, sampling, distribution: exactDistribution(answer, sampling) };
+      if (store.keyOf(store.selected) !== key || (store.params && !sameSampling(store.params, sampling))) return;
+      this.exact = { key, sampling, distribution: exactDistribution(answer, sampling) };
       store.setParams(null);
     } catch {
       // The estimate stays on screen under its own name.
