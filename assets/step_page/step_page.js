@@ -19,6 +19,7 @@ import { Settings } from './controls/settings.js';
 import { Share } from './controls/share.js';
 import { flyToken } from './panels/tokens/fly.js';
 import { Checks } from './controls/checks.js';
+import { letGoOfDragged } from './controls/keys.js';
 import { Popover } from './drawing/overlay.js';
 import { buildStopInspector } from './panels/loop/stop_inspector.js';
 import { kvPanel } from './panels/kv_cache/kv_grid.js';
@@ -49,6 +50,7 @@ class StepPage {
     this.stopFitting = fitToView(this.root);
     this.onClick = (event) => this.#letGo(event);
     this.root.addEventListener('click', this.onClick);
+    this.stopLetting = letGoOfDragged(this.root);
     this.onChange = (event) => this.#collect(event.detail);
     store.addEventListener('change', this.onChange);
     this.dispose = () => this.#dispose();
@@ -171,7 +173,7 @@ class StepPage {
 
   /** A button pressed with the mouse gives its focus back, so that Space steps; one reached by Tab keeps it. */
   #letGo(event) {
-    const button = event.target.closest?.('button');
+    const button = event.target.closest?.('button, input[type="checkbox"]');
     if (button && event.detail > 0 && !button.closest('dialog')) button.blur();
   }
 
@@ -180,6 +182,7 @@ class StepPage {
     this.store.unmount(this.mountName);
     this.stopFitting();
     this.root.removeEventListener('click', this.onClick);
+    this.stopLetting();
     this.store.removeEventListener('change', this.onChange);
     for (const part of this.parts) part.destroy?.();
     this.stops.destroy();

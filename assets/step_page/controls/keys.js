@@ -1,6 +1,9 @@
 /**
  * The keyboard map. Listens on the document before anything else, and keeps its hands off while somebody types.
  *
+ * A slider or a grid has the arrow keys only when somebody tabbed to it: one that was dragged or clicked gives its focus
+ * back, so that the arrows look along the run again.
+ *
  * The fact people get wrong: inside a shadow root the event's target is the host; composedPath()[0] is the element.
  */
 
@@ -27,7 +30,7 @@ function actionOf(event, root) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) return null;
   const target = event.composedPath()[0];
   const matches = (selector) => target instanceof Element && target.matches(selector);
-  if (matches(TYPING) && !(event.key === 'Escape' && target.closest('.popover'))) return null;
+  if (matches(TYPING) && !(event.key === 'Escape' && root.contains(target))) return null;
   if (root.querySelector('dialog[open]') || document.querySelector('[role="dialog"][aria-modal="true"]')) return null;
   const entry = KEY_MAP.find(({ keys }) =>
     keys.includes(event.key === ' ' ? 'Space' : event.key.length === 1 ? event.key.toLowerCase() : event.key),
@@ -56,4 +59,23 @@ export function listenToKeys(root, actions) {
   };
   document.addEventListener('keydown', onKey, true);
   return () => document.removeEventListener('keydown', onKey, true);
+}
+
+/** @returns {() => void} stop; until then whatever moves by arrow keys loses the focus that a pointer gave it */
+export function letGoOfDragged(root) {
+  let dragged = null;
+  const down = (event) => {
+    dragged = event.composedPath()[0].closest?.(MOVES_ITSELF) ?? null;
+  };
+  const up = () => {
+    const pointed = dragged;
+    dragged = null;
+    if (pointed) setTimeout(() => pointed.blur()); // after the slider's own "change"
+  };
+  root.addEventListener('pointerdown', down);
+  for (const type of ['pointerup', 'pointercancel']) document.addEventListener(type, up);
+  return () => {
+    root.removeEventListener('pointerdown', down);
+    for (const type of ['pointerup', 'pointercancel']) document.removeEventListener(type, up);
+  };
 }

@@ -121,3 +121,5 @@ export class Player {
     this.branches.destroy();
   }
 }
+    const focused = this.page.getRootNode().activeElement;
+    if (focused?.matches('input, textarea')) return focused.blur(); // the keys go to the run again

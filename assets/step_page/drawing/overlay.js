@@ -4,7 +4,7 @@
  * Both are shown in the browser's top layer, so nothing on Streamlit's page can cover or clip them.
  */
 
-import { make, icon } from './dom.js';
+import { make, icon, keepFromTranslators } from './dom.js';
 
 let overlayCount = 0;
 
@@ -12,9 +12,15 @@ function overlayHead(title, hint, close, id) {
   return make(
     'header.overlay-head',
     {},
-    make('div', {}, make('h2', { id }, title), hint ? make('p', {}, hint) : null),
+    make('div', {}, make('h2', { id }, title), hint ? keepFromTranslators(make('p', {}, hint), hint.includes('“')) : null),
     make('button.icon-button', { 'aria-label': 'Close', title: 'Close (Esc)', onclick: close }, icon('cross')),
   );
+}
+
+/** What holds the focus because it was pointed at, not because somebody tabbed to it, gives it back to the page. */
+function letGoOfPointed(root) {
+  const focused = root.getRootNode().activeElement;
+  if (focused?.matches('button:not(:focus-visible)')) focused.blur();
 }
 
 /**
@@ -33,11 +39,15 @@ export function openSheet(root, { title, hint = '', name, wide = false }, build)
   dialog.addEventListener('click', (event) => event.target === dialog && close()); // the backdrop
   root.append(dialog);
   build(body, close);
+  letGoOfPointed(root); // else closing gives the focus back to the button, and Space opens the sheet again
   dialog.showModal();
   return { body, close, dialog };
 }
 
-/** A window beside its button. Opens and closes with the button, with Esc, and with a click elsewhere on the page. */
+/**
+ * A window beside its button. Opens and closes with the button, with Esc, and with a click elsewhere on the page.
+ * The focus moves in and back where it was opened by keyboard; opened with the mouse, the keys still go to the run.
+ */
 export class Popover {
   /** @param {{title: string, hint?: string, name: string, side?: 'above'|'below', keep?: string}} words */
   constructor(root, anchor, words, build) {
@@ -54,7 +64,7 @@ export class Popover {
     );
     anchor.setAttribute('aria-haspopup', 'dialog');
     anchor.setAttribute('aria-expanded', 'false');
-    anchor.addEventListener('click', () => this.toggle());
+    anchor.addEventListener('click', (event) => this.toggle(event.detail === 0));
     root.append(this.node);
     this.root = root;
     this.build = build;
@@ -66,13 +76,14 @@ export class Popover {
     return this.node.matches(':popover-open');
   }
 
-  toggle() {
+  toggle(byKeyboard) {
     if (this.isOpen) this.close();
-    else this.open();
+    else this.open(byKeyboard);
   }
 
-  open() {
+  open(byKeyboard = false) {
     if (this.isOpen) return;
+    this.byKeyboard = byKeyboard;
     this.body.replaceChildren();
     this.build(this.body, () => this.close());
     this.node.showPopover();
@@ -81,7 +92,7 @@ export class Popover {
     document.addEventListener('pointerdown', this.onPress, true);
     document.addEventListener('scroll', this.onMove, { capture: true, passive: true });
     window.addEventListener('resize', this.onMove);
-    this.node.querySelector('[autofocus], .overlay-body button, .overlay-body input')?.focus({ preventScroll: true });
+    if (byKeyboard) this.node.querySelector('.overlay-body :is(button, input)')?.focus({ preventScroll: true });
   }
 
   close() {
@@ -89,7 +100,7 @@ export class Popover {
     const hadFocus = this.node.contains(this.root.getRootNode().activeElement);
     this.node.hidePopover();
     this.anchor.setAttribute('aria-expanded', 'false');
-    if (hadFocus) this.anchor.focus({ preventScroll: true });
+    if (hadFocus && this.byKeyboard) this.anchor.focus({ preventScroll: true });
     document.removeEventListener('pointerdown', this.onPress, true);
     document.removeEventListener('scroll', this.onMove, { capture: true });
     window.removeEventListener('resize', this.onMove);
