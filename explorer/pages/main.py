@@ -12,5 +12,6 @@ from explorer.pages import menu
 ASSETS = Path(__file__).resolve().parents[2] / "assets"  # a Material icon would be fetched from the internet
 
 st.set_page_config(page_title="Loupe", page_icon=str(ASSETS / "icon.svg"), layout="wide")
+st.html(ASSETS / "app.css")
 st.logo(ASSETS / "word_mark.svg", size="large")
 st.navigation(menu.pages(has_class_page=runtime().hosting.has_class_page), position="top").run()

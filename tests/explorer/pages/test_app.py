@@ -96,7 +96,10 @@ def test_hostile_text_stays_in_the_frame_and_nowhere_else():
     frame = app.say("prefill", prompt=HOSTILE, mode="raw")
     assert frame["session"]["prompt"] == HOSTILE
     assert "".join(token["text"] for token in frame["tokens"][:-1]) == HOSTILE
-    assert [kind for kind in ("markdown", "html", "text", "code") if app.test.get(kind)] == []
+    assert [kind for kind in ("markdown", "text", "code") if app.test.get(kind)] == []
+    [styles] = app.test.get("html")
+    assert styles.proto.body.startswith("<style>")
+    assert "alert" not in styles.proto.body
 
 
 def test_garbage_from_the_browser_breaks_nothing(caplog):
