@@ -102,7 +102,7 @@ def run_stages(logits: Tensor, context_ids: Sequence[int], params: SamplingParam
     """The raw logits and the scores after each active stage, all (V,) float32 on the CPU; -inf marks a cut token."""
     scores = logits.detach().to("cpu", torch.float32)[None]  # (1, V), the shape the processors want
     _require_numbers(scores)
-    stages = [("logits", "raw logits", scores[0])]
+    stages = [("logits", "raw probability", scores[0])]
     seen = torch.tensor([context_ids] if params.repetition_penalty != 1 else [[]], dtype=torch.long)  # (1, T)
     for name, label, processor in _processors(params):
         scores = _apply(processor, seen, scores)

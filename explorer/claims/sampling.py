@@ -113,7 +113,7 @@ STOPPING = (
         id="stopping-is-the-engines", verdict="conditional", source=LLAMA_CARD, see=STEP_PAGE,
         said="When to end is none of the model’s doing.",
         because="The engine checks. But the end token it checks for is drawn from the model’s own distribution.",
-        formula="P(end | text), one of the scores",
+        formula="P(end | text), one of the probabilities",
     ),
     Claim(
         id="end-of-turn-ends", verdict="conditional", source=LLAMA_CARD, see=STEP_PAGE,

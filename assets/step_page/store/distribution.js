@@ -12,7 +12,7 @@ import { whatIf } from '../panels/next_token/sampler.js';
 export const STAGE_ORDER = ['logits', 'repetition_penalty', 'temperature', 'greedy', 'top_k', 'top_p', 'min_p'];
 
 export const STAGE_WORDS = {
-  logits: 'logits', repetition_penalty: 'penalty', temperature: 'temp', greedy: 'greedy', top_k: 'top-k', top_p: 'top-p', min_p: 'min-p',
+  logits: 'raw', repetition_penalty: 'penalty', temperature: 'temp', greedy: 'greedy', top_k: 'top-k', top_p: 'top-p', min_p: 'min-p',
 };
 
 /** Leaves the model's distribution alone. */

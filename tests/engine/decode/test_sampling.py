@@ -80,7 +80,7 @@ def test_repetition_penalty_acts_once_per_id_and_counts_the_prompt() -> None:
 def test_temperature_sharpens_and_the_raw_probabilities_stay_beside_it() -> None:
     result = sampled(torch.tensor([2.0, 1.0, 0.0]), SamplingParams(temperature=0.5))
     raw, tempered = result.stages
-    assert raw.label == "raw logits"
+    assert raw.label == "raw probability"
     assert raw.probs.tolist() == pytest.approx([0.66524, 0.24473, 0.09003], abs=1e-5)
     assert tempered.label == "temperature 0.5"
     assert tempered.probs.tolist() == pytest.approx([0.86681, 0.11731, 0.01588], abs=1e-5)
@@ -166,7 +166,7 @@ def test_neutral_settings_have_no_stage_of_their_own() -> None:
 def test_stages_come_in_the_order_generate_uses() -> None:
     stages = sampled(random_logits(3), EVERYTHING, context=[1]).stages
     assert [(stage.name, stage.label) for stage in stages] == [
-        ("logits", "raw logits"),
+        ("logits", "raw probability"),
         ("repetition_penalty", "repetition penalty 1.3"),
         ("temperature", "temperature 0.8"),
         ("top_k", "top-k 40"),
@@ -248,7 +248,7 @@ def test_scores_that_are_not_numbers_are_refused_by_name(
 def test_probabilities_of_a_token_drop_to_zero_at_the_stage_that_cuts_it() -> None:
     found = probabilities_of(2, logits_of(0.60, 0.25, 0.10, 0.05), [], SamplingParams(top_k=3, top_p=0.5))
     assert [(p.stage, p.label) for p in found] == [
-        ("logits", "raw logits"),
+        ("logits", "raw probability"),
         ("top_k", "top-k 3"),
         ("top_p", "top-p 0.5"),
     ]

@@ -97,7 +97,7 @@ export class BarList {
     setText(row.rawText, formatProb(raw));
     setText(row.finalText, prob === null ? '–' : prob === 0 ? 'cut' : formatProb(prob));
     const after = prob === null ? '' : `, ${prob === 0 ? 'removed' : formatProb(prob)} after ${stage}`;
-    const place = rank ? `, rank ${formatCount(rank)} by raw score` : '';
+    const place = rank ? `, rank ${formatCount(rank)} by logit` : '';
     const act = chosen ? (draw.mode === 'forced' ? ' (forced)' : ' (drawn)') : '. Click to force this token';
     const title = `${namedToken(pieces.get(id))}, id ${id}: raw ${formatProb(raw)}${after}${place}${act}`;
     if (row.node.title !== title) row.node.title = title;

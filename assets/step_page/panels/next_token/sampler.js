@@ -46,7 +46,7 @@ import { samplerMinP, samplerTopK, samplerTopP } from './sampler_stages.js';
 export function whatIf(candidates, params) {
   let items = samplerItems(candidates);
   let before = samplerSpread(items);
-  const stages = [samplerStage('logits', 'raw logits', items, before, before)];
+  const stages = [samplerStage('logits', 'raw probability', items, before, before)];
   for (const [name, label, apply] of samplerPlan(candidates, params)) {
     items = apply(items, before);
     const after = samplerSpread(items);
