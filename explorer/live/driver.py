@@ -19,7 +19,7 @@ from typing import Any
 from engine.errors import EngineFault, LoupeError
 from explorer.hosting import disconnect
 from explorer.live.wire import Command, Wire
-from explorer.operations import inspect_step, measurements, open_session, run_steps, share_with_host
+from explorer.operations import inspect_step, measurements, open_session, run_steps, share_with_host, undo
 from explorer.operations.operation import Args, Operation, Running, Value
 from explorer.workspace.branch import put_to_sleep
 from explorer.workspace.workspace import Workspace
@@ -45,6 +45,7 @@ OPERATIONS: dict[str, Operation] = {
     "switch": run_steps.switch,
     "force": run_steps.force,
     "reset": run_steps.reset,
+    "undo": undo.undo,
     "stop": run_steps.stop,
     "settings": run_steps.settings,
     "preset": run_steps.preset,

@@ -75,6 +75,7 @@ class PageFrames:
                 "link": _link_json(workspace),
                 "settings": _settings_json(workspace),
                 "shared": workspace.shared is not None,
+                "undo": _undo_json(workspace),
                 "session": None,
             }
             if workspace.active is not None:
@@ -152,6 +153,12 @@ def _link_json(workspace: Workspace) -> JsonObject:
         "prompt": link.prompt, "mode": link.mode, "step": link.step, "layer": link.layer, "head": link.head,
         "notes": list(link.notes), "asks": None if workspace.branches else workspace.asks,
     }  # fmt: skip
+
+
+def _undo_json(workspace: Workspace) -> JsonObject | None:
+    """What Undo would bring back."""
+    dropped = workspace.dropped
+    return None if dropped is None else {"number": dropped.number, "act": dropped.act, "steps": dropped.steps}
 
 
 def _settings_json(workspace: Workspace) -> JsonObject:

@@ -91,15 +91,16 @@ def rebuild(workspace: Workspace, saved: SavedSession) -> Running:
     """A session from its recipe, as the tab's own storage or another tab's session has it."""
     workspace.hosting.require_recipe(saved.recipe)
     recipe = replace(saved.recipe, stop=workspace.hosting.bounded(saved.recipe.stop))
-    workspace.add((yield from _session_of(workspace, recipe, saved.roles)))
+    workspace.add((yield from session_of(workspace, recipe, saved.roles)))
     workspace.prompt, workspace.mode = saved.prompt, saved.mode
     workspace.keep_settings()
     return plain()
 
 
-def _session_of(
+def session_of(
     workspace: Workspace, recipe: Recipe, roles: Sequence[Role]
 ) -> Generator[Future[Any], Any, DecodeSession]:
+    """A new session that has become what `recipe` says."""
     session = yield from new_session(workspace, recipe)
     workspace.activity.session = session
     try:
@@ -116,7 +117,7 @@ def rebuild_lost(workspace: Workspace) -> Running:
         if branch.is_lost:
             snapshot = branch.session.snapshot
             roles = snapshot.roles[: len(snapshot.recipe.prompt_ids)]
-            workspace.rebuilt(branch, (yield from _session_of(workspace, snapshot.recipe, roles)))
+            workspace.rebuilt(branch, (yield from session_of(workspace, snapshot.recipe, roles)))
     return plain()
 
 
@@ -134,6 +135,7 @@ def open_link(workspace: Workspace, link: Link) -> Running:
                 break
     now = link.settings
     yield from run_steps.configure(workspace, Ahead(now.sampling, stop, now.seed))
+    workspace.dropped = None  # what a link replays on its way is no act of a person
     return plain()
 
 

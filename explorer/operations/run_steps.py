@@ -13,6 +13,7 @@ from explorer.operations import checked
 from explorer.operations.checked import BadCommand
 from explorer.operations.operation import Args, Running, Value, active, at_once, plain, step_of
 from explorer.workspace.branch import give_up
+from explorer.workspace.dropped import dropped_by
 from explorer.workspace.examples import PromptMode
 from explorer.workspace.workspace import Workspace
 
@@ -53,6 +54,7 @@ def start_run(workspace: Workspace, prompt: str, mode: PromptMode) -> Running:
         give_up(session)
         raise
     workspace.keep_settings()
+    workspace.dropped = dropped_by("prefill", workspace, workspace.branches) or workspace.dropped
     workspace.start_over()
     workspace.add(session).look_ahead(record)
     workspace.prompt, workspace.mode, workspace.notes = _clean(prompt), mode, encoded.notes
@@ -76,7 +78,9 @@ def rewind(workspace: Workspace, args: Args) -> Running:
     """Forget what came after a step."""
     branch = active(workspace)
     kept = step_of(branch, args)
+    dropped = dropped_by("rewind", workspace, [branch]) if kept < branch.newest else workspace.dropped
     yield branch.session.rewind(kept)
+    workspace.dropped = dropped
     return plain(step=kept)
 
 
@@ -111,9 +115,12 @@ def force(workspace: Workspace, args: Args) -> Running:
     size = workspace.engine.info.vocab_size
     if token_id >= size:  # asked before anything is rewound
         raise UnknownStep(f"There is no token {token_id}: ids go from 0 to {size - 1:,}.")
+    dropped = dropped_by("force", workspace, [branch])
     if at < branch.newest:
         yield branch.session.rewind(at)
+        workspace.dropped = dropped
     record = yield branch.session.force(token_id)
+    workspace.dropped = dropped
     return plain(step=record.index)
 
 
@@ -121,6 +128,7 @@ def force(workspace: Workspace, args: Args) -> Running:
 def reset(workspace: Workspace, args: Args) -> Value:
     """Forget every run; the settings stay."""
     workspace.keep_settings()
+    workspace.dropped = dropped_by("reset", workspace, workspace.branches) or workspace.dropped
     workspace.start_over()
     workspace.prompt, workspace.notes = None, ()
     return plain()

@@ -60,7 +60,7 @@ class Branch:
     @property
     def label(self) -> str:
         """How people call it."""
-        return f"Run {self.id}"
+        return f"Branch {self.id}"
 
     @property
     def records(self) -> tuple[StepRecord, ...]:

@@ -19,6 +19,7 @@ from explorer.links.link import Link
 from explorer.links.write import is_server_path, link_of
 from explorer.live.token_payload import TokenList
 from explorer.workspace.branch import Branch, give_up
+from explorer.workspace.dropped import Dropped
 from explorer.workspace.examples import PromptMode
 from explorer.workspace.recipe_json import SavedSession
 
@@ -87,6 +88,7 @@ class Workspace:
     places     where runs get their place in the engine
     solo       steps run in a forward of their own
     shared     the number under which the host may read this tab's text; None: nobody may
+    dropped    what the last forced token, rewind, new prompt or Reset took away
     """
 
     pool: EnginePool
@@ -109,6 +111,7 @@ class Workspace:
     places: Places = field(default_factory=Places)
     solo: bool = False
     shared: int | None = None
+    dropped: Dropped | None = None
     pace: Pace = field(init=False)
     _next_branch: int = 1
 
@@ -151,6 +154,7 @@ class Workspace:
         self.prompt, self.mode, self.notes, self.look = other.prompt, other.mode, other.notes, other.look
         self.sampling, self.stop, self.seed = other.sampling, other.stop, other.seed
         self.asks = None
+        self.dropped = None  # its tokens are another model's
 
     def close(self) -> list[Future[None]]:
         """Give up every run, and the model. The Futures say when the places are free."""
@@ -182,6 +186,11 @@ class Workspace:
         self.branches.append(branch)
         self.active = branch
         return branch
+
+    def resume(self, active: int) -> None:
+        """Go on with branches that are here again, one of them on screen."""
+        self.active = next(branch for branch in self.branches if branch.id == active)
+        self._next_branch = 1 + max(branch.id for branch in self.branches)
 
     def start_over(self) -> list[Future[None]]:
         """Give up every run."""

@@ -15,6 +15,7 @@ export const KEY_MAP = [
   { keys: ['Home'], shown: 'Home', act: 'first', says: 'Look at the prefill' },
   { keys: ['End'], shown: 'End', act: 'last', says: 'Look at the newest step and follow' },
   { keys: ['f'], shown: 'F', act: 'force', says: 'Force a token' },
+  { keys: ['z'], shown: 'Z', act: 'undo', says: 'Undo the last forced token, rewind, new prompt or Reset' },
   { keys: ['?'], shown: '?', act: 'help', says: 'This list' },
   { keys: ['Escape'], shown: 'Esc', act: 'close', says: 'Close what is open; pause' },
 ];
@@ -47,7 +48,7 @@ function actionOf(event, root) {
  * @returns {() => void} stop listening
  */
 export function listenToKeys(root, actions) {
-  const held = new Set(['step', 'play', 'force', 'help']); // a held key repeats; these act once per press
+  const held = new Set(['step', 'play', 'force', 'undo', 'help']); // a held key repeats; these act once per press
   const onKey = (event) => {
     if (!root.isConnected) return;
     const act = actionOf(event, root);

@@ -5,6 +5,7 @@
  * people get wrong: looking back changes nothing, rewinding drops steps. Step always draws a new token at the end.
  */
 
+import { make } from '../drawing/dom.js';
 import { Popover } from '../drawing/overlay.js';
 import { listenToKeys } from './keys.js';
 import { PlayLoop } from './play_loop.js';
@@ -14,10 +15,11 @@ import { buildBranches } from './branches.js';
 import { openForce } from './force_dialog.js';
 import { openHelp } from './help.js';
 
-const KEYED = ['step', 'play', 'back', 'forward', 'first', 'last', 'force', 'help'];
+const KEYED = ['step', 'play', 'back', 'forward', 'first', 'last', 'force', 'undo', 'help'];
+const MOST_SEED = 2 ** 31;
 
 export class Player {
-  /** @param {{prefill: () => Promise<void>}} prompt @param {() => void} openStops */
+  /** @param {import('./prompt.js').PromptRow} prompt @param {() => void} openStops */
   constructor(page, root, store, prompt, openStops) {
     this.store = store;
     this.page = page;
@@ -27,7 +29,8 @@ export class Player {
       () => this.#askStep({ auto: true }),
       () => this.draw(),
     );
-    this.note = new TransportNote(store, openStops);
+    this.note = new TransportNote(store, prompt, openStops);
+    prompt.onTyped = () => this.draw();
     this.view = new TransportView(store, (act) => this.act(act), this.loop);
     root.append(this.note.node, ...this.view.nodes);
     const words = { title: 'Branches', hint: 'Runs that share a beginning', name: 'branches', side: 'above' };
@@ -50,6 +53,7 @@ export class Player {
     }
     if (act === 'branches') return undefined; // its popover listens by itself
     if (act === 'help') return openHelp(this.page);
+    if (act === 'undo') return this.#undo();
     if (act === 'step') return this.#step();
     if (act === 'play') return this.#play();
     return store.steps.length ? this.#change(act) : this.note.say('Prefill a prompt first.', 'hint');
@@ -97,12 +101,44 @@ export class Player {
     const failed = (error) => this.note.say(error.message, 'error');
     if (act === 'force') return openForce(this.page, store, failed);
     if (act === 'reset') return store.send('reset').catch(failed);
-    return store.send(act, { step: store.sel.step }).then(() => store.select({ step: store.newest }), failed);
+    const answer = store.send(act, { step: store.sel.step });
+    return answer.then(() => {
+      store.select({ step: store.newest });
+      if (act === 'fork') this.#offerWays();
+    }, failed);
+  }
+
+  #undo() {
+    this.loop.pause();
+    if (!this.store.undo) return this.note.say('There is nothing to undo.', 'hint');
+    this.store.follow();
+    return this.store.send('undo').catch((error) => this.note.say(error.message, 'error'));
+  }
+
+  /** A copy goes on like the run it left until something differs: say which it is, and offer what can differ. */
+  #offerWays() {
+    const { store, note, page } = this;
+    const { branches, branch: id } = store.session ?? {};
+    const made = branches?.find((branch) => branch.id === id);
+    if (!made) return;
+    const failed = (error) => note.say(error.message, 'error');
+    const way = (words, onclick) => make('button.small-button.way', { onclick }, words);
+    const reseed = () => {
+      const seed = crypto.getRandomValues(new Uint32Array(1))[0] % MOST_SEED;
+      return store.send('settings', { seed }).then(() => note.say(`${made.label} goes on with seed ${seed}.`, 'hint'), failed);
+    };
+    note.offer(`${made.label}, from step ${made.at}. With the same seed and settings it draws the same tokens.`, [
+      way('Another seed', reseed),
+      way('Force a token …', () => openForce(page, store, failed)),
+      way('Another temperature', () => page.querySelector('.lp-slider input')?.focus({ focusVisible: true })),
+    ]);
   }
 
   #closeOrPause() {
     const open = [...this.page.querySelectorAll('.popover')].find((node) => node.matches(':popover-open'));
     if (open) return open.querySelector('.overlay-head button').click();
+    const focused = this.page.getRootNode().activeElement;
+    if (focused?.matches('input, textarea')) return focused.blur(); // the keys go to the run again
     if (!this.loop.playing) return false;
     return this.loop.pause();
   }
@@ -121,5 +157,3 @@ export class Player {
     this.branches.destroy();
   }
 }
-    const focused = this.page.getRootNode().activeElement;
-    if (focused?.matches('input, textarea')) return focused.blur(); // the keys go to the run again

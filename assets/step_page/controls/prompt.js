@@ -1,5 +1,6 @@
 /**
- * The prompt: a box that grows to four lines, raw or chat, examples, and Prefill.
+ * The prompt: a box that grows to four lines, raw or chat, examples, and Prefill. An example is prefilled at once; the run
+ * that was there can be had back by Undo.
  *
  * The fact people get wrong: a paste of a megabyte must neither freeze the page nor be cut in silence. It is refused
  * in words, and what was typed stays.
@@ -21,6 +22,7 @@ export class PromptRow {
     this.mode = 'raw';
     this.edited = false;
     this.shown = null;
+    this.onTyped = () => {}; // told whenever box or mode were changed by hand
     this.box = make('textarea.prompt-box', {
       rows: 1,
       placeholder: 'Type a prompt …',
@@ -34,7 +36,10 @@ export class PromptRow {
         ['chat', 'chat', 'As a user’s turn, through the model’s chat template'],
       ],
       this.mode,
-      (mode) => (this.mode = mode),
+      (mode) => {
+        this.mode = mode;
+        this.onTyped();
+      },
     );
     this.modes.node.classList.add('prompt-mode');
     this.button = make(
@@ -66,6 +71,13 @@ export class PromptRow {
     return this.box.value;
   }
 
+  /** Whether the box holds another prompt than the run on screen. */
+  get changed() {
+    const { session, steps, wire } = this.store;
+    if (!steps.length || typeof session?.prompt !== 'string' || !this.text || wire.pending('prefill')) return false;
+    return this.text !== session.prompt.replace(/\r\n?/g, '\n') || this.mode !== session.mode;
+  }
+
   draw(changes) {
     const { store } = this;
     if (changes.has('model')) this.#drawExamples();
@@ -92,7 +104,7 @@ export class PromptRow {
         make(
           'button.example',
           {
-            title: `${example.mode === 'chat' ? 'A chat turn' : 'Raw text'}: ${example.prompt}`,
+            title: `${example.mode === 'chat' ? 'A chat turn' : 'Raw text'}: “${example.prompt}”. Prefilled at once; Undo brings the run before back`,
             onclick: () => this.#take(example),
           },
           example.label,
@@ -109,12 +121,10 @@ export class PromptRow {
     this.notes.hidden = !words;
   }
 
-  /** An example runs at once where nothing is lost by it; else it waits in the box for Prefill. */
   #take(example) {
     this.#fill(example.prompt, example.mode);
     this.edited = true;
-    if (this.store.steps.length < 2) return this.prefill();
-    return this.button.focus();
+    return this.prefill();
   }
 
   #fill(text, mode) {
@@ -145,6 +155,7 @@ export class PromptRow {
     const tooMany = this.text.length > this.most;
     this.#say(tooMany ? this.#tooLong() : '');
     this.#grow();
+    this.onTyped();
   }
 
   #tooLong() {

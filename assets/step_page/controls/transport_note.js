@@ -1,31 +1,43 @@
 /**
  * One line over the transport bar: that one is looking back, why the run ended and what can be done, or what went wrong.
  *
- * For tests: .transport-note[data-kind=back|finished|error|hint|busy]
+ * What an act dropped can be had back from here until the next step; a prompt that was changed is said here, with Prefill.
+ *
+ * For tests: .transport-note[data-kind=back|finished|error|hint|busy|changed|offer], .undo, .prefill-it
  */
 
-import { make, icon, setChildren } from '../drawing/dom.js';
+import { make, icon, setChildren, setText } from '../drawing/dom.js';
 import { FINISH_WORDS } from '../store/roles.js';
-import { formatCount } from '../drawing/format.js';
+import { formatCount, formatPlural } from '../drawing/format.js';
+import { busyWords } from './wait_line.js';
 
 const SAID_FOR_MS = 6000;
 const LONG_WORK = {
   prefill: 'Prefilling',
   hello: 'Opening',
   model: 'Loading the model',
-  prompt_rows: 'Scoring the prompt',
+  prompt_rows: 'Reading the prompt’s rows',
   check: 'Checking',
+  layer_times: 'Replaying the step',
+  undo: 'Bringing it back',
 };
 
-function busyWords({ text, done, total }) {
-  const words = LONG_WORK[text] ?? text.charAt(0).toUpperCase() + text.slice(1);
-  return total > 1 ? `${words}: ${formatCount(done)} of ${formatCount(total)} tokens` : `${words} …`;
-}
+/** What an act dropped, by its name. */
+const DROPPED_WORDS = {
+  force: () => 'Token forced.',
+  rewind: () => 'Rewound.',
+  prefill: (steps) => `New run; the one before had ${formatPlural(steps, 'step')}.`,
+  reset: () => 'Every run was dropped.',
+  undo: () => 'Brought back.',
+};
 
 export class TransportNote {
-  constructor(store, openStops) {
+  /** @param {{changed: boolean, prefill: () => Promise<void>}} prompt @param {() => void} openStops */
+  constructor(store, prompt, openStops) {
     this.store = store;
+    this.prompt = prompt;
     this.openStops = openStops;
+    this.offered = null; // {words, actions, at}: ways to go on, until the next step
     this.node = make('div.transport-note', { role: 'status', hidden: true });
     this.said = null;
     this.key = '';
@@ -40,6 +52,33 @@ export class TransportNote {
       this.#show(this.state);
     }, SAID_FOR_MS);
     this.#show(this.state);
+  }
+
+  /** Offer ways to go on from here. They go with the next step, and with whatever replaces this run. */
+  offer(words, actions) {
+    this.offered = { words, actions, at: this.#here(), key: `offer ${words}` };
+    this.#show(this.state);
+  }
+
+  #here() {
+    const { store } = this;
+    return `${store.session?.sid}/${store.session?.branch}/${store.epoch}/${store.newest}`;
+  }
+
+  /** Something was dropped while we looked: Undo is offered. What was dropped before this page came is not news. */
+  #takeUndo() {
+    const { undo, busy } = this.store;
+    const number = undo?.number ?? null;
+    if (busy || undo === undefined || number === this.undoNumber) return;
+    const isNews = this.undoNumber !== undefined && number !== null;
+    this.undoNumber = number;
+    if (!isNews) return;
+    this.offered = { words: DROPPED_WORDS[undo.act](undo.steps), actions: [this.#undo()], at: this.#here(), key: `undo ${undo.number}` };
+  }
+
+  #undo() {
+    const failed = (error) => this.say(error.message, 'error');
+    return make('button.small-button.undo', { title: 'Z', onclick: () => this.store.send('undo').catch(failed) }, icon('rewind', 14), 'Undo');
   }
 
   /** The run is over and somebody pressed Step: draw the eye to the reason. */
@@ -60,12 +99,16 @@ export class TransportNote {
   }
 
   #show(state) {
+    this.#takeUndo();
+    if (this.offered && this.offered.at !== this.#here()) this.offered = null;
     const { kind, words, actions, key } = this.#content(state ?? {});
     this.node.hidden = !kind;
     this.node.dataset.kind = kind ?? '';
     if (!kind || key === this.key) return;
     this.key = key;
-    setChildren(this.node, [make('span', {}, words), ...(actions ?? [])]);
+    const said = make('span');
+    setText(said, words);
+    setChildren(this.node, [said, ...(actions ?? [])]);
   }
 
   #content({ back, step, newest }) {
@@ -74,7 +117,7 @@ export class TransportNote {
     const last = store.steps.at(-1);
     if (this.said) return { ...this.said, key: this.said.words };
     if (busy && Object.keys(LONG_WORK).some((op) => store.wire.pending(op)))
-      return { kind: 'busy', words: busyWords(busy), actions: [this.#cancel()], key: JSON.stringify(busy) };
+      return { kind: 'busy', words: `${busyWords(busy, LONG_WORK)} …`, actions: [this.#cancel()], key: JSON.stringify(busy) };
     if (back)
       return {
         kind: 'back',
@@ -82,19 +125,27 @@ export class TransportNote {
         actions: [this.#newest()],
         key: `back ${step} ${newest}`,
       };
+    const offer = this.offered;
+    if (this.prompt.changed)
+      return {
+        kind: 'changed',
+        words: 'The prompt was changed. Step goes on with the old one.',
+        actions: [make('button.small-button.prefill-it', { onclick: () => this.prompt.prefill() }, 'Prefill the new one')],
+        key: 'changed',
+      };
     if (last?.finish_reason) {
       return {
         kind: 'finished',
         words: `Stopped: ${FINISH_WORDS[last.finish_reason] ?? last.finish_reason}.`,
-        actions: this.#waysOn(last),
-        key: `${last.finish_reason} ${newest} ${store.epoch}`,
+        actions: [...this.#waysOn(last), ...(offer?.actions ?? [])],
+        key: `${last.finish_reason} ${newest} ${store.epoch} ${offer?.key}`,
       };
     }
-    return {};
+    return offer ? { kind: 'offer', ...offer } : {};
   }
 
   #cancel() {
-    return make('button.small-button', { onclick: () => this.store.send('stop').catch(() => {}) }, 'Cancel');
+    return make('button.small-button', { onclick: () => this.store.send('stop').catch(() => {}) }, 'Stop');
   }
 
   #newest() {

@@ -18,10 +18,10 @@ const TRANSPORT_BUTTONS = {
   step: ['step', 'Step', 'Draw one more token (Space)'],
   play: ['play', 'Play', 'Draw token after token (P)'],
   rewind: ['rewind', 'Rewind to here', 'Drop every later step from the cache and from the run'],
-  fork: ['fork', 'Fork', 'Keep this run and go on from here in a copy'],
+  fork: ['fork', 'Fork', 'Keep this run and go on from here in a branch of its own'],
   force: ['force', 'Force …', 'Put a token of your own in place of the drawn one (F)'],
-  reset: ['reset', 'Reset', 'Drop every run and the prompt; the settings stay'],
-  branches: ['branches', '1', 'Branches: switch to another run'],
+  reset: ['reset', 'Reset', 'Drop every run and the prompt; the settings stay. Undo brings them back'],
+  branches: ['branches', '1', 'Branches: switch to another one'],
 };
 
 const MOST_TICKS = 80;

@@ -8,6 +8,7 @@
  *   store.model, .session, .settings, .tokens, .steps, .pieces (Map by id), .presets, .examples, .link, .busy
  *   store.limits = {models, share, prompt_characters, new_tokens, play_rate}   what this server grants; 0 is no limit
  *   store.shared                               whether the host of the class may read this tab's text
+ *   store.undo = {number, act, steps} what Undo would bring back; null: nothing, undefined: not known yet
  *   store.machine = {bytes_per_s, flops_per_s, ...} what this machine was measured to do, or null
  *   store.sel = {step, layer, head, follow}    follow: the selection moves with the newest step
  *   store.params                               the sampler settings being tried out, or null
@@ -23,6 +24,10 @@
 import { decodeFrame } from './frame.js';
 import { Wire } from './wire.js';
 import { TabMemory } from './tab_memory.js';
+import { formatPlural } from '../drawing/format.js';
+
+const DONE_AGAIN = ['prefill', 'step', 'force', 'rewind', 'fork', 'switch', 'undo', 'reset', 'settings', 'preset', 'model'];
+const UNREADABLE = ['BadCommand', 'InvalidSettings']; // what the tab kept is of no use
 
 const NOTHING_SELECTED = { step: -1, layer: 0, head: 0, follow: true };
 
@@ -40,6 +45,7 @@ export class Store extends EventTarget {
   shared = false; // whether the host of the class may read this tab's text
   machine = null;
   busy = null;
+  undo = undefined;
   notice = ''; // why the tab's old session could not be had back
   sel = { ...NOTHING_SELECTED };
   params = null;
@@ -60,7 +66,8 @@ export class Store extends EventTarget {
    * @returns the instance's name, for `unmount`
    */
   mount(setStateValue) {
-    Object.assign(this, { session: null, tokens: [], steps: [], busy: null, params: null, epoch: -1 });
+    this.stepsWhenLeft = this.steps.length;
+    Object.assign(this, { session: null, tokens: [], steps: [], busy: null, undo: undefined, params: null, epoch: -1 });
     this.sel = { ...NOTHING_SELECTED };
     this.#lastBytes = null;
     this.#wanted = this.memory.wantedSelection();
@@ -158,6 +165,7 @@ export class Store extends EventTarget {
     this.session = header.session;
     changes.add('session');
     if (lost) {
+    this.undo = header.undo ?? null;
       this.epoch = -1;
       this.#setSteps([], changes);
       this.tokens = [];
