@@ -226,8 +226,11 @@ class DecodeSession(SessionRequests):
         return self._soon(lambda: read(self._state))
 
     def run(self, work: Callable[[SessionState], Pieces]) -> Future[Any]:
-        """Run `work` on the engine thread with this session's state, cache in place; it must move nothing."""
-        return self._restored(lambda: work(self._state))
+        """Run `work` on the engine thread with this session's state, cache in place; it must move nothing.
+
+        Ends early, between two of its pieces, once somebody cancels.
+        """
+        return self._restored(self._until_cancelled(lambda: work(self._state)))
 
     def _before_step(self) -> None:
         self.engine.stepper.require_unfinished(self._state)

@@ -93,6 +93,23 @@ class SessionRequests:
             state.recipe(), state.roles, tuple(state.records), self._snapshot.epoch + (1 if cut else 0)
         )
 
+    def _until_cancelled(self, work: Callable[[], Pieces]) -> Callable[[], Pieces]:
+        """`work` with a look, before each piece, at whether somebody has cancelled since now, when it is asked for."""
+        cancels = self._cancels
+
+        def pieces() -> Pieces:
+            running = work()
+            while self._cancels == cancels:
+                try:
+                    next(running)
+                except StopIteration as done:
+                    return done.value
+                yield
+            running.close()
+            raise SessionError("It was stopped before it was done. The session is as it was.")
+
+        return pieces
+
     def _progress(self, what: str) -> prefilling.Progress:
         """Reports pieces done, and raises once somebody has cancelled since now, when the work is asked for."""
         cancels = self._cancels

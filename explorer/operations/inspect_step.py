@@ -90,7 +90,7 @@ def prompt_rows(workspace: Workspace, args: Args) -> Running:
 def check(workspace: Workspace, args: Args) -> Running:
     """The live self-test of the session on screen."""
     branch = active(workspace)
-    workspace.activity.words = ("checking the numbers", 0, 0)
+    workspace.activity.session, workspace.activity.words = branch.session, ("checking the numbers", 0, 0)
     checks: Any = yield bridge.check_numbers(branch.session)
     return plain(checks=checks_json(checks), step=branch.newest)
 

@@ -34,6 +34,7 @@ def layer_times(workspace: Workspace, args: Args) -> Running:
     """One step's forward, layer by layer."""
     branch = active(workspace)
     step = step_of(branch, args)
+    workspace.activity.session, workspace.activity.words = branch.session, ("replaying the step", 0, 0)
     found: Any = yield bridge.layer_times(branch.session, step)
     layers: list[Json] = [number(ms) for ms in found.layers_ms]
     return plain(

@@ -7,6 +7,7 @@
  */
 
 import { make, icon } from '../drawing/dom.js';
+import { waitLine } from './wait_line.js';
 import { openSheet } from '../drawing/overlay.js';
 import { formatNumber } from '../drawing/format.js';
 
@@ -84,6 +85,7 @@ export class Checks {
     const { store } = this;
     const made = { key: `${store.session?.sid}/${store.epoch}`, step: store.newest };
     this.state = 'running';
+    this.waiting = waitLine(store, 'Running the checks');
     this.#drawBadge();
     this.#drawSheet();
     try {
@@ -108,7 +110,7 @@ export class Checks {
       return body.replaceChildren(
         make('p.empty-words', {}, 'Prefill a prompt first: there is nothing on screen to check yet.'),
       );
-    if (!this.result) return body.replaceChildren(make('p.empty-words', {}, 'Running the checks …'));
+    if (!this.result) return body.replaceChildren(this.waiting);
     const { checks, step } = this.result;
     const failed = checks.filter((check) => !check.passed).length;
     const verdict = failed

@@ -249,6 +249,22 @@ def test_a_prefill_says_how_far_it_is(page):
     page.say()
 
 
+@pytest.mark.parametrize(("op", "args"), [("check", {}), ("layer_times", {"step": 3})])
+def test_a_stop_behind_a_long_look_ends_it_and_not_the_run(run, op, args):
+    with engine_held(run):
+        look = run.queue(op, **args)
+        run.say()
+        assert run.header["busy"] is not None
+        stop = run.queue("stop")
+        run.say()
+    while run.open:
+        run.say()
+    assert "stopped before it was done" in run.answers[look]["error"]["message"]
+    assert run.answers[stop]["value"] == {"cancelled": True}
+    assert run.header["session"]["finish_reason"] is None
+    run.ok(op, **args)
+
+
 def test_a_stop_behind_a_prefill_cancels_it(page):
     prefilled(page)
     before = page.header["session"]["recipe"]

@@ -8,6 +8,7 @@
  */
 
 import { make } from '../../drawing/dom.js';
+import { waitLine } from '../../controls/wait_line.js';
 import { formatMs, formatShare } from '../../drawing/format.js';
 import { openSheet } from '../../drawing/overlay.js';
 
@@ -34,7 +35,7 @@ function layerList({ before, layers, head, replays }) {
 export async function openLayers(root, store, step) {
   const { body } = openSheet(root, { title: `Step ${step.index}, layer by layer`, name: 'layers',
     hint: 'Where the forward’s milliseconds go. The step is run again against the same cache; looking changes nothing.' },
-  (into) => into.replaceChildren(make('p.empty-words', {}, 'Replaying the step …')));
+  (into) => into.replaceChildren(waitLine(store, 'Replaying the step')));
   try {
     const answer = await store.send('layer_times', { step: step.index });
     body.replaceChildren(...layerList(answer));

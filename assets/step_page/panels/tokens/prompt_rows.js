@@ -5,6 +5,7 @@
  */
 
 import { make } from '../../drawing/dom.js';
+import { waitLine } from '../../controls/wait_line.js';
 import { openSheet } from '../../drawing/overlay.js';
 import { tableTwin } from '../../drawing/table_twin.js';
 import { renderToken, plainToken } from '../../drawing/pieces.js';
@@ -28,7 +29,7 @@ export function openPromptRows(root, store) {
       wide: true,
       hint: 'Prefill can score a next token after every prompt token. Generation uses the last row only; these are all of them.',
     },
-    (body) => body.append(make('p.empty-words', {}, 'Asking the model …')),
+    (body) => body.append(waitLine(store, 'Reading the prompt’s rows')),
   );
   store
     .send('prompt_rows')
