@@ -16,9 +16,9 @@
  *   event 'change', detail: Set of 'model' 'session' 'tokens' 'steps' 'select' 'params' 'machine' 'busy' 'answers' 'theme' 'frame' 'notice'
  *   event 'drawn' after a change is on screen
  *
- * Arrays arrive as Plane: step.planes.kv_norms.data is a typed array, .shape its row-major shape.
  * A record may come again as another object (its stop rules were checked anew): records are compared by `keyOf`.
  *
+ * Arrays arrive as Plane: step.planes.kv_norms.data is a typed array, .shape its row-major shape.
  */
 
 import { decodeFrame } from './frame.js';
@@ -83,11 +83,40 @@ export class Store extends EventTarget {
   }
 
   hello() {
-    this.send('hello', this.memory.greeting()).catch((error) => {
-      this.memory.forget();
-      this.notice = error.message;
-      this.emit(new Set(['notice']));
-    });
+    const steps = this.steps.length || this.stepsWhenLeft;
+    this.send('hello', this.memory.greeting()).then(
+      ({ how }) => this.#goOn(how, steps),
+      (error) => {
+        if (error.kind === 'Unmounted') return; // left again before the answer: the run is as it was
+        if (UNREADABLE.includes(error.kind)) this.memory.forget();
+        for (const { settle } of this.wire.takeLeft()) settle?.reject(error);
+        this.#tell(error.message);
+      },
+    );
+  }
+
+  /**
+   * What waited when the page was left or the server was restarted. A run that was rebuilt is as this tab last saw it, so
+   * none of it was done, and it is done now. One that went on may have had some of it: that is only said.
+   */
+  #goOn(how, stepsBefore) {
+    const all = this.wire.takeLeft();
+    const left = all.filter(({ op, args }) => DONE_AGAIN.includes(op) && !args.auto);
+    const again = how === 'rebuilt' ? left : [];
+    for (const { op, args, settle } of again) {
+      this.send(op, args).then((value) => settle?.resolve(value), (error) => (settle ? settle.reject(error) : this.#tell(error.message)));
+    }
+    const lost = { kind: 'Lost', message: 'The server was restarted before it got to this. Please ask again.' };
+    for (const each of all) if (!again.includes(each)) each.settle?.reject(lost);
+    if (how === 'rebuilt') return;
+    const pressed = left.filter(({ op }) => op === 'step').length;
+    const missing = pressed - Math.max(0, this.steps.length - stepsBefore);
+    if (missing > 0) this.#tell(`${formatPlural(missing, 'step')} asked for before this page was left ${missing > 1 ? 'were' : 'was'} not made. Press Step again.`);
+  }
+
+  #tell(words) {
+    this.notice = words;
+    this.emit(new Set(['notice']));
   }
 
   /** @returns {Promise<any>} */
@@ -113,6 +142,11 @@ export class Store extends EventTarget {
     return this.steps[this.sel.step] ?? null;
   }
 
+  /** Names a record: run, step and row of logits. Another object with the same name shows the same. */
+  keyOf(step) {
+    return step ? [this.session?.sid, this.session?.branch, step.index, step.kv_len, step.log_sum_exp].join('/') : '';
+  }
+
   get newest() {
     return this.steps.length - 1;
   }
@@ -131,6 +165,7 @@ export class Store extends EventTarget {
     this.#takeModel(header, changes);
     this.#takeSession(header, hydrate, changes);
     this.shared = Boolean(header.shared);
+    this.undo = header.undo ?? null;
     if (JSON.stringify(header.busy ?? null) !== JSON.stringify(this.busy)) changes.add('busy');
     this.busy = header.busy ?? null;
     this.#pollDue = Boolean(this.busy) && this.wire.isMine(header);
@@ -149,11 +184,6 @@ export class Store extends EventTarget {
     if (!header.model || JSON.stringify(header.model) === JSON.stringify(this.model)) return;
     if (!this.model) this.sel = { ...this.sel, layer: Math.floor(header.model.num_layers / 3) }; // first layers look alike
     this.model = header.model;
-  /** Names a record: run, step and row of logits. Another object with the same name shows the same. */
-  keyOf(step) {
-    return step ? [this.session?.sid, this.session?.branch, step.index, step.kv_len, step.log_sum_exp].join('/') : '';
-  }
-
     this.sel = { ...this.sel, ...this.#clamped(this.sel) };
     changes.add('model').add('select');
   }
@@ -165,7 +195,6 @@ export class Store extends EventTarget {
     this.session = header.session;
     changes.add('session');
     if (lost) {
-    this.undo = header.undo ?? null;
       this.epoch = -1;
       this.#setSteps([], changes);
       this.tokens = [];

@@ -4,6 +4,8 @@
  * Streamlit keeps only the newest value of a state, so values can be skipped but a log cannot: every value carries
  * all commands that Python has not acknowledged. The fact people get wrong: while a command is still running,
  * Python cannot call us. We ask again, once per drawn frame, until it is done.
+ *
+ * What the server did not get to before the page was left, or before it was restarted, is not thrown away: `takeLeft`.
  */
 
 const RESEND_AFTER_MS = 4000;
@@ -14,6 +16,7 @@ export class Wire {
   #mount = '';
   #log = [];
   #waiting = new Map();
+  #left = []; // commands that were never acknowledged, or told that their tab is gone
   #next = 1;
   #polls = 0;
   #ack = 0;
@@ -29,7 +32,7 @@ export class Wire {
   mount(setStateValue) {
     for (const { reject } of this.#waiting.values()) reject({ kind: 'Unmounted', message: 'The page was closed.' });
     this.#waiting.clear();
-    this.#log = [];
+    this.#leave();
     this.#ack = 0;
     this.#next = 1;
     this.#mount = Array.from(crypto.getRandomValues(new Uint32Array(2)), (n) => n.toString(36)).join('');
@@ -42,7 +45,19 @@ export class Wire {
     if (name !== this.#mount) return; // another instance speaks already
     clearTimeout(this.#watchdog);
     this.#setStateValue = null;
+    this.#leave();
+  }
+
+  #leave() {
+    this.#left.push(...this.#log.map(({ n, ...command }) => command));
     this.#log = [];
+  }
+
+  /** Commands that came to nothing, oldest first: {op, args, settle}; asked for once. */
+  takeLeft() {
+    const left = this.#left.map(({ op, settle, ...args }) => ({ op, args, settle }));
+    this.#left = [];
+    return left;
   }
 
   /** Streamlit hands a new function at every call of the component. */
@@ -83,13 +98,16 @@ export class Wire {
   receive(header, hydrate) {
     if (!this.isMine(header)) return;
     this.#ack = Math.max(this.#ack, header.ack ?? 0);
+    const acknowledged = new Map(this.#log.map((command) => [command.n, command]));
     this.#log = this.#log.filter((command) => command.n > this.#ack);
     this.#watch();
     for (const answer of header.answers ?? []) {
       const waiting = this.#waiting.get(answer.n);
       if (!waiting) continue;
       this.#waiting.delete(answer.n);
-      if (answer.ok) waiting.resolve(hydrate(answer.value ?? null));
+      const { n, ...command } = acknowledged.get(answer.n) ?? {};
+      if (answer.error?.kind === 'Forgotten' && command.op) this.#left.push({ ...command, settle: waiting });
+      else if (answer.ok) waiting.resolve(hydrate(answer.value ?? null));
       else waiting.reject(answer.error);
     }
     for (const [n, waiting] of this.#waiting) {
