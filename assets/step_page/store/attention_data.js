@@ -166,6 +166,27 @@ function sliceHead(plane, layer, head) {
   return mean;
 }
 
+/**
+ * Rows pooled until at most `most` are left: each then holds the largest weights of `each` neighbouring queries. The last
+ * row stays as it is.
+ * @param {Array<{position: number, values: Float32Array|null}>} lines in order
+ */
+export function pooledLines(lines, most) {
+  const each = Math.ceil((lines.length - 1) / Math.max(1, most - 1));
+  if (each <= 1) return { lines, each: 1 };
+  const groups = [];
+  for (let start = 0; start < lines.length - 1; start += each) groups.push(lines.slice(start, Math.min(start + each, lines.length - 1)));
+  return { lines: [...groups.map(largestOf), lines.at(-1)], each };
+}
+
+function largestOf(group) {
+  const rows = group.map(({ values }) => values).filter(Boolean);
+  const longest = Math.max(...rows.map((row) => row.length), 0);
+  const values = new Float32Array(longest);
+  for (const row of rows) for (let key = 0; key < row.length; key++) values[key] = Math.max(values[key], row[key]);
+  return { ...group.at(-1), first: group[0].position, values: longest ? values : null };
+}
+
 /** The row without its first key, rescaled to the sum it had: an altered row, to be labelled so. */
 export function withoutFirst(row) {
   if (!row || row.length < 2) return row;

@@ -14,11 +14,12 @@ import { makeSurface } from '../../drawing/canvas.js';
 import { ColumnWindow, panWith } from '../kv_cache/column_window.js';
 import { makeTooltip } from '../../drawing/tooltip.js';
 import { panelFrame, segmentedControl, toggleButton } from '../../drawing/panel_frame.js';
-import { AttentionRows, HEAD_MEAN, withoutFirst } from '../../store/attention_data.js';
+import { AttentionRows, HEAD_MEAN, pooledLines, withoutFirst } from '../../store/attention_data.js';
 import { ThumbPainter } from './attention_thumbs.js';
 import { HeadPainter, mostHeadRows } from './attention_head.js';
 
 const ATTENTION_SETTLE_MS = 160; // scrubbing past a step is not looking at it
+const NARROWEST_KEY = 3; // pixels; one where the whole prompt's map is to fit
 const SINK_SHOWN = 0.005; // float16 rows sum to 1 within a tenth of this
 
 class AttentionPanel {
@@ -28,7 +29,7 @@ class AttentionPanel {
     this.rows = new AttentionRows(store, () => this.#redraw());
     this.thumbs = new ThumbPainter();
     this.head = new HeadPainter();
-    this.columns = new ColumnWindow({ widest: 32, narrowest: 3 });
+    this.columns = new ColumnWindow({ widest: 32, narrowest: NARROWEST_KEY });
     this.mean = false;
     this.hidesFirst = false;
     this.preview = null; // the head under the pointer
@@ -102,9 +103,9 @@ class AttentionPanel {
   #redraw() {
     const step = this.store.selected;
     if (!step) return;
-    this.#words(step);
     this.thumbSurface.paint();
     this.headSurface.paint();
+    this.#words(step);
     this.frame.refreshTable();
     this.#settle();
   }
@@ -113,8 +114,8 @@ class AttentionPanel {
   #settle() {
     clearTimeout(this.settling);
     const step = this.store.selected;
-    const { layer, head } = this.store.sel;
     const key = this.store.keyOf(step);
+    const { layer, head } = this.store.sel;
     const wantsMap = this.triangle && !this.mean && !this.rows.triangle(layer, head, this.store.promptLength);
     if (this.rows.state(step, layer) === 'here' && !wantsMap) return;
     this.settling = setTimeout(() => {
@@ -155,6 +156,7 @@ class AttentionPanel {
       text = 1 - sum > SINK_SHOWN ? `sum ${sum.toFixed(3)} + sink ${(1 - sum).toFixed(3)}` : `sum ${sum.toFixed(3)}`;
     } else if (state === 'pooled') text = `pooled: the largest of ${perBin} keys each, the exact row is coming`;
     if (this.triangle && !this.mean && this.rows.asked(this.store.sel.layer, this.store.sel.head)) text += ' · computing the prompt’s triangle …';
+    if (this.map() && this.rowsInOne > 1) text += ` · each row of the triangle: the largest of ${this.rowsInOne} queries`;
     setText(this.shares, text);
   }
 
@@ -180,28 +182,40 @@ class AttentionPanel {
     const values = exact ?? this.rows.pooledRow(step, layer, head);
     const sum = exact ? exact.reduce((total, value) => total + value, 0) : 1;
     this.values = exact ? alter(exact) : null;
+    const isMap = Boolean(this.map());
+    const { first } = this.columns;
+    this.columns.narrowest = isMap ? 1 : NARROWEST_KEY;
     this.head.paint(this.headSurface, {
       palette: paletteOf(this.root), columns: this.columns, keys: step.kv_len,
-      rows: this.#lines(step, layer, head, alter), values: exact ? this.values : values, pooled: !exact,
+      rows: this.#lines(step, layer, head, alter), isMap, values: exact ? this.values : values, pooled: !exact,
       hidesFirst: this.hidesFirst && step.kv_len > 1, sink: 1 - sum > SINK_SHOWN ? 1 - sum : 0, hover: this.hover,
       label: (position) => plainToken(this.store.tokens[position]),
     });
+    if (isMap && this.columns.first !== first) this.headSurface.ask(); // other keys are in view now, so other queries
   }
 
-  /** One line per step up to the selected one; before them the prompt's own rows, where they were asked for. */
+  /** The prompt's own rows of the head shown, where they were asked for and have come. */
+  map() {
+    const { layer, head } = this.shown;
+    return this.triangle && !this.mean ? this.rows.triangle(layer, head, this.store.promptLength) : null;
+  }
+
+  /** One line per step up to the selected one; before them the prompt's own rows, pooled until all of them fit. */
   #lines(step, layer, head, alter) {
-    const { steps } = this.store;
+    const { steps, promptLength } = this.store;
     const lines = [];
-    const most = mostHeadRows(this.headSurface.h, paletteOf(this.root).fontSize);
-    const map = this.triangle && !this.mean ? this.rows.triangle(layer, head, this.store.promptLength) : null;
-    for (let q = Math.max(0, this.store.promptLength - 1 - most); map && q < this.store.promptLength - 1; q++) {
-      lines.push({ position: q, values: alter(map.row(q)), current: false, step: 0 });
-    }
-    for (let index = Math.max(0, step.index - most); index <= step.index; index++) {
+    const map = this.map();
+    const most = mostHeadRows(this.headSurface.h, paletteOf(this.root).fontSize, Boolean(map));
+    const from = map ? this.columns.first : 0; // queries before it read none of the keys in view
+    for (let q = from; map && q < promptLength - 1; q++) lines.push({ position: q, values: alter(map.row(q)), current: false, step: 0 });
+    for (let index = map ? 0 : Math.max(0, step.index - most); index <= step.index; index++) {
       const row = this.rows.row(steps[index], layer, head);
       lines.push({ position: steps[index].kv_len - 1, values: row ? alter(row) : null, current: index === step.index, step: index });
     }
-    return lines;
+    if (!map) return lines;
+    const pooled = pooledLines(lines, most);
+    this.rowsInOne = pooled.each;
+    return pooled.lines;
   }
 
   #listenThumbs(canvas) {
@@ -254,8 +268,9 @@ class AttentionPanel {
     if (row && !row.values) return this.tip.show(event.clientX, event.clientY, named(query), [], 'Its weights are not here. Click to look at this step.');
     if (key === null || key === undefined) return this.tip.hide();
     const weight = row ? row.values[key] : this.values[key];
+    const queries = row?.first === undefined || row.first === query ? named(query) : `${named(row.first)} to ${named(query)}, the largest`;
     return this.tip.show(event.clientX, event.clientY, `key ${named(key)}`, [
-      ['query', named(query)], ['weight', `${formatProb(weight)}${this.hidesFirst ? ' (altered)' : ''}`],
+      ['query', queries], ['weight', `${formatProb(weight)}${this.hidesFirst ? ' (altered)' : ''}`],
     ]);
   }
 
