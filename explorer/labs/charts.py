@@ -31,7 +31,7 @@ def show(figure: go.Figure, *, key: str, table: Rows, alt: str = "") -> None:
     table  one mapping a row, all with the same names
     alt    what the picture shows, in a sentence, for who cannot see it; the figure's title where it is empty
     """
-    drawn = go.Figure(figure)
+    drawn = plain_times(go.Figure(figure))
     drawn.update_layout(template=template(palette()))
     name = file_name(key)
     kind = "svg" if st.session_state.get(_kind_key(key)) == "SVG" else "png"
@@ -39,6 +39,14 @@ def show(figure: go.Figure, *, key: str, table: Rows, alt: str = "") -> None:
         drawn, theme=None, key=key, alt=alt or str(figure.layout.title.text or key), config=_config(name, kind)
     )
     _numbers(table, key, name)
+
+
+def plain_times(figure: go.Figure) -> go.Figure:
+    """Milliseconds have their prefix already: 300,000 on their axes, never 300k."""
+    for axis in (*figure.select_xaxes(), *figure.select_yaxes()):
+        if re.search(r"\b(ms|milliseconds)\b", axis.title.text or ""):
+            axis.update(exponentformat="none", separatethousands=True)
+    return figure
 
 
 def palette() -> Palette:

@@ -22,5 +22,5 @@ EXAMPLES: tuple[Example, ...] = (
     Example("Time flies", "Time flies like an arrow; fruit flies like"),
     Example("A chat turn", "Why is the sky blue?", "chat"),
     Example("Emoji", "The 🦊 ate the 鰻 and then"),  # characters that are split over several tokens
-    Example("Code", "def fibonacci(n):\n    "),  # newlines and spaces are tokens too
+    Example("Code", "def fibonacci(n):\n    if n"),  # newlines and spaces are tokens too
 )

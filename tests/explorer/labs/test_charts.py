@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.labs.charts import csv_text, file_name, number_text, template
+from explorer.labs.charts import csv_text, file_name, number_text, plain_times, template
 from explorer.pages.theme import PALETTES
 
 
@@ -90,3 +90,13 @@ def test_drawing_a_figure_leaves_it_as_it_was():
     before = figure.to_json()
     template(PALETTES["dark"])
     assert figure.to_json() == before
+
+
+@pytest.mark.parametrize(
+    ("title", "is_plain"), [("milliseconds so far", True), ("forward, ms", True), ("FLOPs", False)]
+)
+def test_an_axis_in_milliseconds_gets_no_second_prefix(title: str, is_plain: bool):
+    figure = plain_times(go.Figure().update_yaxes(title=title))
+    assert (figure.layout.yaxis.exponentformat, figure.layout.yaxis.separatethousands) == (
+        ("none", True) if is_plain else (None, None)
+    )

@@ -15,8 +15,8 @@ import { formatCount, formatPlural, formatProb } from '../../drawing/format.js';
 const STATIONS = [
   { name: 'in', label: 'in', shows: '.strip', says: 'Token ids and positions fed to the model in this step' },
   { name: 'forward', label: 'forward', shows: '.panel-kv, .panel-attention', says: 'The one call of the model' },
-  { name: 'logits', label: 'logits', shows: '.panel-next', says: 'One score for every token of the vocabulary' },
-  { name: 'sample', label: 'sample', shows: '.panel-next', says: 'From scores to one token' },
+  { name: 'logits', label: 'logits', shows: '.panel-next', says: 'One logit for every token of the vocabulary' },
+  { name: 'sample', label: 'sample', shows: '.panel-next', says: 'From logits to one token' },
   { name: 'stop', label: 'stop?', shows: '', says: 'Every rule that could end the run' },
 ];
 
@@ -103,7 +103,7 @@ const DESCRIBE = {
       piece: drawnPiece(store, step),
       rest: `${chain} · ${drew}`,
       title:
-        `Probability ${formatProb(draw.final_prob)} after the stages, ${formatProb(draw.raw_prob)} before, rank ${formatCount(draw.raw_rank)} by raw score. ` +
+        `Probability ${formatProb(draw.final_prob)} after the stages, ${formatProb(draw.raw_prob)} before, rank ${formatCount(draw.raw_rank)} by logit. ` +
         step.stages.map((stage) => `${stage.label}: ${formatCount(stage.kept)} kept`).join('; '),
     };
   },
@@ -117,7 +117,7 @@ const DESCRIBE = {
 const EMPTY = {
   in: 'the prompt’s tokens',
   forward: 'all layers, once',
-  logits: 'a score per token',
+  logits: 'a logit per token',
   sample: 'one token is drawn',
   stop: 'go round again?',
 };
@@ -182,6 +182,7 @@ export class Stations {
     }
     setText(rest, more);
     button.classList.toggle('alarm', alarm);
+    button.dataset.drew = name === 'sample' ? (step?.draw.mode ?? '') : '';
     button.title = [says, title].filter(Boolean).join('. ');
   }
 

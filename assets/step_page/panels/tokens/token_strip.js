@@ -65,7 +65,8 @@ export class TokenStrip {
       title: 'The prompt ends here',
     });
     this.pending = make('span.strip-pending', { hidden: true });
-    root.append(this.line, make('div.strip-foot', {}, make('p.strip-text', {}, this.text), this.#legend()), this.live);
+    this.reading = make('p.strip-text', {}, this.text);
+    root.append(this.line, make('div.strip-foot', {}, this.reading, this.#legend()), this.live);
     this.line.addEventListener('click', (event) => this.#click(event));
   }
 
@@ -181,12 +182,14 @@ export class TokenStrip {
   #drawText() {
     const { store } = this;
     const step = store.selected;
+    const isChat = store.session?.mode === 'chat';
+    this.reading.dir = directionOf(`${store.session?.prompt ?? ''}${step?.text ?? ''}`);
     this.text.replaceChildren(
       ...(step
         ? [
-            make('bdi.said-prompt', {}, lastPart(store.session.prompt ?? '', 200)),
-            store.session.mode === 'chat' ? make('span', {}, '  →  ') : null,
-            make('bdi.said', {}, lastPart(step.text, 300)),
+            make(isChat ? 'bdi.said-prompt' : 'span.said-prompt', {}, lastPart(store.session.prompt ?? '', 200)),
+            isChat ? make('span', {}, '  →  ') : null,
+            make(isChat ? 'bdi.said' : 'span.said', {}, lastPart(step.text, 300)),
             step.held
               ? make('bdi.said-held', { title: 'Held back: a stop string may be completing' }, step.held)
               : null,
@@ -199,6 +202,12 @@ export class TokenStrip {
       setText(this.live, `Step ${step.index}: ${quotedToken(token)}`);
     }
   }
+}
+
+/** Which way a text runs: as its first letter does, so that what was typed and what goes on from it are one line. */
+function directionOf(text) {
+  const [letter = ''] = text.match(/\p{L}/u) ?? [];
+  return /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u.test(letter) ? 'rtl' : 'ltr';
 }
 
 /** The end of a long text, cut between whole code points. */
