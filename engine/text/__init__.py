@@ -1,1 +1,1 @@
-"""Text to token ids and back: tokenizer, chat templates, the bytes behind each token."""
+"""Text and tokens: a chat through its template, and what in it a person typed."""

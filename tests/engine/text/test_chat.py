@@ -83,13 +83,6 @@ def test_a_template_that_refuses_says_so_in_its_own_words() -> None:
         Tokenizer(stock).encode_chat(user("hi"))
 
 
-def test_a_template_that_rewrites_messages_says_that_roles_are_unknown() -> None:
-    stock = byte_level_tokenizer(chat_template="<|im_start|>{{ messages[0].content | reverse | list | join }}")
-    encoded = Tokenizer(stock).encode_chat(user("ab"))
-    assert "cannot be told" in encoded.notes[0]
-    assert set(encoded.roles) == {"prompt"}
-
-
 def test_a_model_without_a_template_points_to_the_raw_prompt() -> None:
     tokenizer = Tokenizer(byte_level_tokenizer(chat_template=None))
     assert not tokenizer.has_chat_template
