@@ -159,6 +159,7 @@ def as_json(record: StepRecord, attention: list[float] | None) -> dict[str, Any]
             }
             for stage in record.stages
         ],
+        "penalised_ends": [dataclasses.asdict(end) for end in record.penalised_ends],
         "u": record.draw.u,
         "stop": [dataclasses.asdict(check) for check in record.stops],
         "finish_reason": record.finish_reason,

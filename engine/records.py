@@ -108,6 +108,20 @@ class Draw:
 
 
 @dataclass(frozen=True, slots=True)
+class PenalisedEnd:
+    """An EOS token that the repetition penalty acted on: chat templates end each turn with one, so it is in the prompt.
+
+    logit, penalised  before and after the penalty
+    in_prompt         else it was generated, and decoding went on past it
+    """
+
+    token_id: int
+    logit: float
+    penalised: float
+    in_prompt: bool
+
+
+@dataclass(frozen=True, slots=True)
 class StopCheck:
     """One stop rule after one token.
 
@@ -185,6 +199,7 @@ class StepRecord:
     recovered_tokens  copied from a shared prompt before this step, for the same reason
     sampling      the settings that made the draw
     timing        None where the record was rebuilt by prefilling: no such step was run, so none was timed
+    penalised_ends  EOS tokens whose logit the repetition penalty changed before this draw
     """
 
     index: int
@@ -210,6 +225,7 @@ class StepRecord:
     reused_tokens: int = 0
     rebuilt_tokens: int = 0
     recovered_tokens: int = 0
+    penalised_ends: tuple[PenalisedEnd, ...] = ()
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -240,6 +256,23 @@ class StageProbability:
     stage: str
     label: str
     prob: float
+
+
+@dataclass(frozen=True, slots=True)
+class TokenStanding:
+    """Where one token of the vocabulary stood at one step.
+
+    rank        1 for the likeliest by raw logit, equal ones by rising id
+    logit       raw
+    stages      its probability after every stage, 0 from the one on that removed it
+    removed_by  label of that stage; None where the token could be sampled
+    """
+
+    token_id: int
+    rank: int
+    logit: float
+    stages: tuple[StageProbability, ...]
+    removed_by: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from engine.decode import inspection, prefilling
 from engine.decode.session_state import SessionState, Snapshot
 from engine.errors import UnknownStep
 from engine.measure.clocks import now_ms
-from engine.records import Candidates, FinishReason, PromptRow, Stage, StageProbability, StepRecord
+from engine.records import Candidates, FinishReason, PromptRow, Stage, StepRecord, TokenStanding
 from engine.serving.engine_thread import EngineThread
 from engine.serving.requests import Pieces, StepRequest, at_once
 from engine.serving.session_requests import SessionRequests
@@ -202,13 +202,11 @@ class DecodeSession(SessionRequests):
         """The distribution of a step under other settings; no token is drawn again."""
         return self._soon(lambda: inspection.what_if(self.engine.stepper, self._state, step, sampling))
 
-    def probabilities_of(
-        self, step: int, token_id: int, sampling: SamplingParams | None = None
-    ) -> Future[tuple[StageProbability, ...]]:
-        """One token's probability after every stage of a step."""
-        return self._soon(
-            lambda: inspection.probabilities_at(self.engine.stepper, self._state, step, token_id, sampling)
-        )
+    def standings(
+        self, step: int, token_ids: Sequence[int], sampling: SamplingParams | None = None
+    ) -> Future[tuple[TokenStanding, ...]]:
+        """Where tokens stood at a step: rank among all, raw logit, probability after every stage."""
+        return self._soon(lambda: inspection.standings_at(self.engine.stepper, self._state, step, token_ids, sampling))
 
     def prompt_rows(self) -> Future[tuple[PromptRow, ...]]:
         """What the model would have said after each prompt token."""

@@ -32,6 +32,7 @@ class TokenPiece:
 
     text   the bytes as text where they are whole characters on their own, else None
     parts  for each character that is split between this token and a neighbour
+    known  False for an id that the tokenizer has no token for: models pad their vocabulary
     """
 
     token_id: int
@@ -39,6 +40,7 @@ class TokenPiece:
     text: str | None
     special: bool
     parts: tuple[CharPart, ...] = ()
+    known: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,11 @@ class Distribution:
         """Tokens not cut. At a tiny temperature most of them hold less than float64 can show."""
         return int(self.ids.size)
 
+    def has(self, token_id: int) -> bool:
+        """Whether a token was not cut, however little it holds."""
+        place = int(np.searchsorted(self.ids, token_id))
+        return place < self.kept and int(self.ids[place]) == token_id
+
     def probs_of(self, token_ids: NDArray[np.integer]) -> NDArray[np.float64]:
         """Probability of each token, 0 where it was cut."""
         place = np.minimum(np.searchsorted(self.ids, token_ids), self.kept - 1)

@@ -5,20 +5,22 @@ Recent steps answer from what was captured; older ones are replayed against the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from engine.config import SamplingParams
-from engine.decode.sampling import probabilities_of, summarise
+from engine.decode.sampling import standings_of, summarise
 from engine.decode.session_state import SessionState
 from engine.decode.stepping import Stepper
 from engine.errors import UnknownStep, UnsupportedModel
 from engine.forward.attention import rows_of_layers
 from engine.forward.forward_pass import LayerQuery
 from engine.forward.model_runner import ModelRunner
-from engine.records import Candidates, Stage, StageProbability
+from engine.records import Candidates, Stage, TokenStanding
 from engine.tiles import HeadInputs
 
 
@@ -118,13 +120,11 @@ def what_if(
     return summarise(logits, context, sampling)
 
 
-def probabilities_at(
-    stepper: Stepper, state: SessionState, step: int, token_id: int, sampling: SamplingParams | None
-) -> tuple[StageProbability, ...]:
-    """One token's probability after every stage of `step`, under its own settings unless others are given."""
+def standings_at(
+    stepper: Stepper, state: SessionState, step: int, token_ids: Sequence[int], sampling: SamplingParams | None
+) -> tuple[TokenStanding, ...]:
+    """Where tokens stood at `step` among the whole vocabulary, under its own settings unless others are given."""
     record = state.require_step(step)
     logits = logits_at(stepper.runner, state, step)
-    if not 0 <= token_id < logits.numel():
-        raise UnknownStep(f"There is no token {token_id}: ids go from 0 to {logits.numel() - 1:,}.")
     context = state.token_ids[: record.kv_len]
-    return probabilities_of(token_id, logits, context, sampling or record.sampling)
+    return standings_of(token_ids, logits, context, sampling or record.sampling)

@@ -32,14 +32,15 @@ from engine.decode.draw import (
     interval_at,
     interval_of,
     multinomial,
+    rank_of,
     require_token,
     whole_interval,
 )
 from engine.decode.uniform import uniform
 from engine.errors import NumericalFailure
-from engine.records import Candidates, Draw, DrawMode, Stage, StageProbability
+from engine.records import Candidates, Draw, DrawMode, PenalisedEnd, Stage, StageProbability, TokenStanding
 
-__all__ = ["Sampled", "draw_token", "probabilities_of", "run_stages", "sample", "summarise", "uniform"]
+__all__ = ["Sampled", "draw_token", "penalised_ends", "run_stages", "sample", "standings_of", "summarise", "uniform"]
 
 StageScores = tuple[str, str, Tensor]  # name, label, scores (V,)
 _FLOAT32 = torch.finfo(torch.float32)
@@ -87,14 +88,46 @@ def summarise(
     return _summaries(stages, [distribution(scores.numpy()) for _, _, scores in stages], context_ids)
 
 
-def probabilities_of(
-    token_id: int, logits: Tensor, context_ids: Sequence[int], params: SamplingParams
-) -> tuple[StageProbability, ...]:
-    """One token's probability after each stage, 0 from the stage on that cut it."""
-    require_token(token_id, logits.numel())
+def standings_of(
+    token_ids: Sequence[int], logits: Tensor, context_ids: Sequence[int], params: SamplingParams
+) -> tuple[TokenStanding, ...]:
+    """Where tokens stand among all: their rank, and their probability after each stage."""
+    for token_id in token_ids:
+        require_token(token_id, logits.numel())
+    stages = [
+        (name, label, distribution(scores.numpy())) for name, label, scores in run_stages(logits, context_ids, params)
+    ]
+    raw = stages[0][2]
     return tuple(
-        StageProbability(name, label, distribution(scores.numpy()).prob_of(token_id))
-        for name, label, scores in run_stages(logits, context_ids, params)
+        TokenStanding(
+            token_id=token_id,
+            rank=rank_of(raw, token_id),
+            logit=float(logits[token_id]),
+            stages=tuple(StageProbability(name, label, after.prob_of(token_id)) for name, label, after in stages),
+            removed_by=next((label for _, label, after in stages if not after.has(token_id)), None),
+        )
+        for token_id in token_ids
+    )
+
+
+def penalised_ends(
+    logits: Tensor,
+    prompt_ids: Sequence[int],
+    generated_ids: Sequence[int],
+    params: SamplingParams,
+    end_ids: Sequence[int],
+) -> tuple[PenalisedEnd, ...]:
+    """What the repetition penalty did to the EOS tokens among the ids seen so far."""
+    if params.repetition_penalty == 1:
+        return ()
+    prompt = {*prompt_ids}
+    found = [token_id for token_id in end_ids if token_id in prompt or token_id in generated_ids]
+    before = logits[found].detach().to("cpu", torch.float32)  # (E,)
+    penalty = RepetitionPenaltyLogitsProcessor(_float32(params.repetition_penalty))
+    after = penalty(torch.arange(len(found))[None], before[None].clone())[0]
+    return tuple(
+        PenalisedEnd(token_id, float(old), float(new), token_id in prompt)
+        for token_id, old, new in zip(found, before, after, strict=True)
     )
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from engine.config import ChosenToken
 from engine.decode.faults import as_loupe_error
-from engine.decode.sampling import Sampled, sample
+from engine.decode.sampling import Sampled, penalised_ends, sample
 from engine.decode.session_state import SessionState
 from engine.decode.stopping import StopState, check_stops, split_held
 from engine.errors import LoupeError, SessionFinished
@@ -97,6 +97,7 @@ class Stepper:
         step, began = len(state.records), now_ms()
         recalled_id = None if recalled is None else recalled.token_id
         sampled = sample(row.logits, state.token_ids, state.sampling, seed=state.seed, step=step, forced=recalled_id)
+        ends = penalised_ends(row.logits, state.prompt_ids, state.generated_ids, state.sampling, self.info.end_ids)
         if recalled is not None and not recalled.forced:
             mode: DrawMode = "greedy" if recalled.sampling.is_greedy else "inverse_cdf"
             sampled = replace(sampled, draw=replace(sampled.draw, mode=mode))
@@ -132,6 +133,7 @@ class Stepper:
             reused_tokens=facts.reused_tokens,
             rebuilt_tokens=state.rebuilt_tokens,
             recovered_tokens=state.recovered_tokens,
+            penalised_ends=ends,
         )
         state.records.append(record)
         state.rebuilt_tokens = state.recovered_tokens = 0

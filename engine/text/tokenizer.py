@@ -6,6 +6,7 @@ is text on its own. Nothing here ever decodes a token alone and glues the pieces
 
 from __future__ import annotations
 
+import re
 import threading
 import unicodedata
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from itertools import accumulate
 
 from transformers import PreTrainedTokenizerFast
 
-from engine.errors import EmptyPrompt, PromptError, PromptTooLong
+from engine.errors import EmptyPrompt, PromptError, PromptTooLong, UnknownStep
 from engine.text.chat import ChatEncoder, ChatMessage
 from engine.text.token_bytes import characters, decode, vocabulary_bytes, whole_text
 from engine.tokens import CharPart, EncodedPrompt, JoinedText, Role, TokenPiece
@@ -82,7 +83,8 @@ class Tokenizer:
         found = self._pieces.get(token_id)
         if found is None:
             raw = self.raw(token_id)
-            found = TokenPiece(token_id, raw, whole_text(raw), token_id in self.special_ids)
+            known = bool(raw) or (0 <= token_id < self.vocab_size and bool(self._spelled(token_id)))
+            found = TokenPiece(token_id, raw, whole_text(raw), token_id in self.special_ids, known=known)
             self._pieces[token_id] = found
         return found
 
@@ -104,30 +106,46 @@ class Tokenizer:
         text, pending = decode(b"".join(self.raw(token_id) for token_id in token_ids))
         return JoinedText(text, pending)
 
-    def find(self, text: str) -> int:
-        """The one token that spells `text`; where none does, a number (or #number) is taken as an id."""
+    def find(self, text: str, vocab_size: int | None = None) -> int:
+        """The first of `readings`."""
+        return self.readings(text, vocab_size)[0]
+
+    def readings(self, text: str, vocab_size: int | None = None) -> tuple[int, ...]:
+        """The tokens that may be meant: what spells `text`, then the same with or without its leading space.
+
+        A number with # before it is an id, and so is one that no token spells. `vocab_size` is the model's, which may
+        have more ids than the tokenizer has tokens.
+        """
         text, _ = _checked(text)
-        found = self._id_by_bytes.get(text.encode())
-        if found is not None:
-            return found
-        number = text.strip().removeprefix("#")
-        if number.isascii() and number.isdigit() and len(number) < 10 and int(number) < self.vocab_size:
-            return int(number)
         if not text:
-            raise EmptyPrompt("Name a token by its text or by its id.")
+            raise EmptyPrompt("Name a token by its text, or by # and its id.")
+        size = vocab_size or self.vocab_size
+        spelled = [text, text.removeprefix(" ") if text.startswith(" ") else " " + text]
+        found = [self._id_by_bytes[way.encode()] for way in spelled if way.encode() in self._id_by_bytes]
+        number = re.fullmatch(r"\s*(#?)([0-9]+)\s*", text, re.ASCII)
+        if number and (number[1] or not found):
+            token_id = int(number[2][:19])
+            if token_id < size:
+                return (token_id, *(other for other in found if other != token_id))
+            if number[1] and not found:
+                raise UnknownStep(f"There is no token {number[2][:19]}: this model's ids go from 0 to {size - 1:,}.")
+        if found:
+            return tuple(found)
         with self._lock:
             ids = self._stock(text, add_special_tokens=False, verbose=False)["input_ids"]
         shown = "  ".join(f"{visible(self.piece(i))} ({i})" for i in ids[:8]) + (" …" if len(ids) > 8 else "")
         raise PromptError(f"No single token spells {text[:60]!r}; it takes {len(ids)}: {shown}. Name one of them.")
 
+    def _spelled(self, token_id: int) -> str:
+        return self._stock.backend_tokenizer.id_to_token(token_id) or ""
+
     @cached_property
     def _id_by_bytes(self) -> dict[bytes, int]:
         """Bytes to the lowest id that has them; an ordinary token goes before a byte-fallback one."""
-        spelled = self._stock.backend_tokenizer.id_to_token
         ordinary: dict[bytes, int] = {}
         fallback: dict[bytes, int] = {}
         for token_id, raw in enumerate(self._bytes):
-            is_byte = len(raw) == 1 and (spelled(token_id) or "").startswith("<0x")
+            is_byte = len(raw) == 1 and self._spelled(token_id).startswith("<0x")
             (fallback if is_byte else ordinary).setdefault(raw, token_id)
         ordinary.pop(b"", None)
         return fallback | ordinary
@@ -156,7 +174,7 @@ class Tokenizer:
 def visible(piece: TokenPiece) -> str:
     """A token for a plain-text table: space ·, newline ⏎, tab ⇥, bytes of a split character ⟨f0 9f⟩."""
     if not piece.raw:
-        return f"⟨no token {piece.token_id}⟩"
+        return f"⟨{'empty' if piece.known else 'no token'} {piece.token_id}⟩"
     out, lone = "", b""
     for part in characters(piece.raw):
         if part.char is None:

@@ -7,7 +7,8 @@ way, `history` lists what was in force from which step on, and the named setting
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode
 
@@ -16,6 +17,7 @@ from explorer.workspace.examples import PromptMode
 
 MAX_LINK_PROMPT = 2_000  # characters of prompt that a URL carries
 MAX_LINK_ENCODED = 8_000  # and the same once percent-encoded: servers cut long URLs
+DIGEST_LETTERS = 8
 
 # the name in the URL -> the name in SamplingParams, in the order that `history` lists them
 SAMPLING_NAMES = {
@@ -45,6 +47,7 @@ class Link:
     steps    decode steps to take after the prefill; None: only fill in the prompt
     forced   step -> token a person chose there
     history  step -> settings in force from there on; empty where they never changed
+    fed      `digest` of the ids that a chat's prompt became: a template may write a date, or be another by now
     """
 
     prompt: str | None = None
@@ -58,6 +61,7 @@ class Link:
     step: int | None = None
     layer: int | None = None
     head: int | None = None
+    fed: str | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -75,6 +79,7 @@ def to_query(link: Link) -> str:
     pairs += _settings_pairs(link.settings) + _stop_pairs(link.stop)
     if link.prompt is not None and not too_long(link.prompt):
         pairs += _optional("steps", link.steps, None)
+        pairs += _optional("fed", link.fed, None)
         pairs += _optional("forced", ",".join(f"{s}:{i}" for s, i in sorted(link.forced.items())), "")
         pairs += _optional("history", ";".join(_history_entry(s, h) for s, h in sorted(link.history.items())), "")
     for name in ("step", "layer", "head"):
@@ -85,6 +90,11 @@ def to_query(link: Link) -> str:
 def too_long(prompt: str) -> bool:
     """Whether a prompt stays out of the URL."""
     return len(prompt) > MAX_LINK_PROMPT or len(quote(prompt)) > MAX_LINK_ENCODED
+
+
+def digest(token_ids: Sequence[int]) -> str:
+    """Eight letters that tell one prompt from another."""
+    return hashlib.sha256(",".join(map(str, token_ids)).encode()).hexdigest()[:DIGEST_LETTERS]
 
 
 def _optional(name: str, value: object, default: object) -> list[tuple[str, str]]:

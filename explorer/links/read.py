@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from engine.config import SamplingParams, StopRules
 from engine.errors import LoupeError
-from explorer.links.link import SAMPLING_NAMES, Link, Settings
+from explorer.links.link import DIGEST_LETTERS, SAMPLING_NAMES, Link, Settings
 from explorer.operations import checked
 
 MAX_STEPS = 10_000
@@ -41,6 +41,7 @@ def parse(params: Mapping[str, Sequence[str]]) -> Link:
         step=step,
         layer=reader.one("layer", lambda raw: _whole(raw, "layer", 10_000), None),
         head=reader.one("head", lambda raw: _whole(raw, "head", 10_000), None),
+        fed=reader.one("fed", _fed, None),
         notes=tuple(reader.notes),
     )
 
@@ -105,6 +106,12 @@ def _whole(raw: str, name: str, high: int) -> int:
     if not (raw.isascii() and raw.isdigit()):
         raise checked.BadCommand(f"{name} must be a whole number, got {checked.short(raw)}.")
     return checked.whole(int(raw[:20]), name, 0, high)
+
+
+def _fed(raw: str) -> str:
+    if len(raw) != DIGEST_LETTERS or not set(raw) <= set("0123456789abcdef"):
+        raise checked.BadCommand(f"fed must be {DIGEST_LETTERS} hexadecimal digits, got {checked.short(raw)}.")
+    return raw
 
 
 def _forced(raw: str) -> dict[int, int]:

@@ -6,7 +6,7 @@ chose and never what the model drew.
 
 from __future__ import annotations
 
-from explorer.links.link import Link, Settings, too_long
+from explorer.links.link import Link, Settings, digest, too_long
 from explorer.workspace.recipe_json import SavedSession
 
 
@@ -26,6 +26,7 @@ def link_of(saved: SavedSession, model: str | None, layer: int | None, head: int
         history={} if set(history.values()) <= {now} else history,
         layer=layer,
         head=head,
+        fed=digest(recipe.prompt_ids) if saved.mode == "chat" and recipe.prompt_ids else None,
     )
 
 

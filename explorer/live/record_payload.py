@@ -14,8 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.config import SamplingParams
-from engine.records import SHOWN, Candidates, Check, Draw, PromptRow, Stage, StageProbability, StepRecord, StopCheck
+from engine.records import (
+    SHOWN,
+    Candidates,
+    Check,
+    Draw,
+    PenalisedEnd,
+    PromptRow,
+    Stage,
+    StepRecord,
+    StopCheck,
+    TokenStanding,
+)
+from engine.tokens import TokenPiece
 from explorer.live.frame import Json, Planes, number
+from explorer.live.token_payload import piece_json
 
 FULL_ATTENTION_KEYS = 256  # up to here every weight is sent; beyond, the page asks for one layer at a time
 THUMB_BINS = 64
@@ -63,6 +76,7 @@ def step_json(record: StepRecord, planes: Planes, attention: NDArray[np.float32]
         "sampling": sampling_json(record.sampling),
         "draw": _draw_json(record.draw),
         "stops": [_stop_json(check) for check in record.stops],
+        "penalised_ends": [_penalised_json(end) for end in record.penalised_ends],
         "timing_ms": _timing_json(record),
         "memory": asdict(record.memory),
         **candidates,
@@ -106,6 +120,7 @@ def max_pooled(weights: NDArray[np.floating[Any]], bins: int) -> NDArray[np.uint
 def named_ids(record: StepRecord) -> set[int]:
     """Every token id the page may have to spell for this record."""
     ids = {*record.input_ids, *record.emitted_ids, record.draw.drawn_id, record.draw.token_id}
+    ids.update(end.token_id for end in record.penalised_ends)
     return ids | ids_of_candidates(record.candidates, record.stages)
 
 
@@ -128,9 +143,16 @@ def prompt_rows_json(rows: Iterable[PromptRow]) -> list[Json]:
     ]
 
 
-def probabilities_json(probabilities: Iterable[StageProbability]) -> list[Json]:
-    """One token's way through the stages."""
-    return [{"stage": p.stage, "label": p.label, "prob": number(p.prob)} for p in probabilities]
+def standing_json(standing: TokenStanding, piece: TokenPiece) -> JsonObject:
+    """One token's place among all, and its way through the stages."""
+    return {
+        "token_id": standing.token_id,
+        "piece": piece_json(piece),
+        "rank": standing.rank,
+        "logit": number(standing.logit),
+        "stages": [{"stage": p.stage, "label": p.label, "prob": number(p.prob)} for p in standing.stages],
+        "removed_by": standing.removed_by,
+    }
 
 
 def checks_json(checks: Iterable[Check]) -> list[Json]:
@@ -174,6 +196,15 @@ def _draw_json(draw: Draw) -> JsonObject:
         "raw_prob": number(draw.raw_prob),
         "final_prob": number(draw.final_prob),
         "raw_rank": int(draw.raw_rank),
+    }
+
+
+def _penalised_json(end: PenalisedEnd) -> JsonObject:
+    return {
+        "token_id": end.token_id,
+        "logit": number(end.logit),
+        "penalised": number(end.penalised),
+        "in_prompt": end.in_prompt,
     }
 
 

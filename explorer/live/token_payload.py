@@ -28,8 +28,9 @@ class Spelling(Protocol):
 
 
 def piece_json(piece: TokenPiece) -> dict[str, Json]:
-    """One token without its neighbours."""
-    return {"text": piece.text, "hex": piece.raw.hex(), "special": piece.special}
+    """One token without its neighbours. One without bytes is told from others of the kind by its id."""
+    nameless: dict[str, Json] = {} if piece.raw else {"id": piece.token_id, "known": piece.known}
+    return {"text": piece.text, "hex": piece.raw.hex(), "special": piece.special, **nameless}
 
 
 def pieces_json(ids: Iterable[int], spelling: Spelling) -> dict[str, Json]:

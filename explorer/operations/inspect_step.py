@@ -15,10 +15,9 @@ from explorer.live.record_payload import (
     checks_json,
     ids_of_candidates,
     max_pooled,
-    probabilities_json,
     prompt_rows_json,
+    standing_json,
 )  # fmt: skip
-from explorer.live.token_payload import piece_json
 from explorer.operations import checked
 from explorer.operations.operation import Args, Running, Value, active, plain, step_of
 from explorer.workspace.workspace import Workspace
@@ -37,15 +36,13 @@ def what_if(workspace: Workspace, args: Args) -> Running:
 
 
 def ask(workspace: Workspace, args: Args) -> Running:
-    """Which token a text is, and its probability at every stage of a step."""
+    """Which tokens a text may be, and where each stood at a step among all."""
     branch = active(workspace)
     step = step_of(branch, args)
     tokenizer = workspace.engine.tokenizer
-    token_id = tokenizer.find(checked.text(args.get("text"), "text", 400))
-    found = yield branch.session.probabilities_of(step, token_id)
-    return plain(
-        step=step, token_id=token_id, piece=piece_json(tokenizer.piece(token_id)), stages=probabilities_json(found)
-    )
+    token_ids = tokenizer.readings(checked.text(args.get("text"), "text", 400), workspace.engine.info.vocab_size)
+    found = yield branch.session.standings(step, token_ids)
+    return plain(step=step, readings=[standing_json(one, tokenizer.piece(one.token_id)) for one in found])
 
 
 def attention(workspace: Workspace, args: Args) -> Running:

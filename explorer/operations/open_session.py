@@ -17,7 +17,7 @@ from engine.errors import LoupeError, SessionError, SessionFinished
 from engine.tokens import Role
 from explorer.hosting import disconnect
 from explorer.hosting.admission import new_session
-from explorer.links.link import Link, Settings
+from explorer.links.link import Link, Settings, digest
 from explorer.operations import checked, run_steps
 from explorer.operations.operation import Args, Running, Value, plain
 from explorer.operations.run_steps import Ahead
@@ -128,6 +128,7 @@ def open_link(workspace: Workspace, link: Link) -> Running:
     yield from run_steps.configure(workspace, Ahead(first.sampling, stop, first.seed))
     if link.prompt is not None and link.steps is not None:
         yield from run_steps.start_run(workspace, link.prompt, link.mode)
+        _say_what_changed(workspace, link)
         yield from _forced(workspace, link, 0)
         for index in range(1, link.steps + 1):
             workspace.activity.words = ("replaying the link", index, link.steps)
@@ -137,6 +138,17 @@ def open_link(workspace: Workspace, link: Link) -> Running:
     yield from run_steps.configure(workspace, Ahead(now.sampling, stop, now.seed))
     workspace.dropped = None  # what a link replays on its way is no act of a person
     return plain()
+
+
+def _say_what_changed(workspace: Workspace, link: Link) -> None:
+    """A link carries what was typed, not what the chat template made of it then."""
+    assert workspace.active is not None, "a link is opened into the run that its prefill made"
+    if link.fed is not None and link.fed != digest(workspace.active.session.recipe.prompt_ids):
+        workspace.notes = (
+            *workspace.notes,
+            "The prompt is now other tokens than when this link was made: the chat template writes other text around "
+            "the message (today's date, say), or the model has another one. So the tokens that follow may differ.",
+        )
 
 
 def _again(workspace: Workspace, link: Link, index: int) -> Generator[Future[Any], Any, bool]:

@@ -107,3 +107,22 @@ def test_an_error_goes_to_stderr_with_exit_code_2(folder, capsys, arguments, wor
     caught = capsys.readouterr()
     assert caught.err.startswith("error: ")
     assert words in caught.err
+
+
+@pytest.mark.parametrize(
+    ("template", "words"),
+    [
+        ({"rag": "a", "tool_use": "b"}, "several chat templates (rag, tool_use) and none is called default"),
+        ("{{ messages[0].content + 1 }}", "failed: TypeError"),
+    ],
+)
+def test_a_chat_template_that_cannot_be_used_is_one_sentence_and_exit_code_2(tmp_path, capsys, template, words):
+    folder = tiny_llama_folder(tmp_path)
+    stock = byte_tokenizer()
+    stock.chat_template = template
+    stock.save_pretrained(folder)
+    assert main(["Hi", "--model", folder, "--chat", "--max-new-tokens", "2"]) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert len([line for line in said.splitlines() if line.startswith("error: ")]) == 1
+    assert "Traceback" not in said

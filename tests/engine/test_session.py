@@ -136,7 +136,7 @@ def test_looking_never_changes_the_run(engine):
         looked.attention(0).result()
         looked.prompt_attention(1, 2).result()
         looked.prompt_rows().result()
-        looked.probabilities_of(0, 9).result()
+        looked.standings(0, (9, 10)).result()
         again = looked.what_if(last, SamplingParams(temperature=0.5)).result()[0].logits
         assert np.array_equal(first_look, again)
     assert looked.recipe == plain.recipe

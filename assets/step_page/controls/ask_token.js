@@ -1,16 +1,8 @@
-/** Ask for a token that is not among the bars: its rank, and its probability after every stage. */
+/** Ask for any token of the vocabulary: its rank, and its probability after every stage. For tests: .lp-ask-reading[data-id] */
 
 import { icon, make, setText } from '../drawing/dom.js';
-import { formatCount, formatProb } from '../drawing/format.js';
-import { renderToken } from '../drawing/pieces.js';
 import { namedToken } from '../drawing/token_names.js';
-
-/** Place by raw score; a record keeps only the likeliest. */
-function rankWords(step, id) {
-  const ids = step.planes.cand_ids.data;
-  const place = ids.indexOf(id);
-  return place < 0 ? `beyond rank ${formatCount(ids.length)}` : `rank ${formatCount(place + 1)}`;
-}
+import { standingNodes } from '../panels/next_token/token_standing.js';
 
 export class AskToken {
   /** @param {HTMLElement} root for the question @param {HTMLElement} below for the answer @param {(id: number) => void} onForce */
@@ -19,7 +11,7 @@ export class AskToken {
     this.onForce = onForce;
     this.asked = null; // {key, text} of the answer on screen
     this.input = make('input.lp-ask-input', {
-      type: 'text', autocomplete: 'off', spellcheck: false, placeholder: 'ask for a token: its text, or an id', 'aria-label': 'Text or id of a token',
+      type: 'text', autocomplete: 'off', spellcheck: false, placeholder: 'ask for a token: its text, or # and its id', 'aria-label': 'Text or id of a token',
     });
     this.said = make('div.lp-ask-said', { role: 'status' });
     const button = make('button.lp-toggle', {}, 'ask');
@@ -70,21 +62,18 @@ export class AskToken {
     }
   }
 
-  #tell(answer, step) {
-    const { pieces } = this.store;
-    const id = answer.token_id;
-    if (answer.piece) pieces.set(id, answer.piece);
-    const piece = pieces.get(id);
-    const stages = answer.stages ?? answer.probabilities ?? [];
-    const chain = stages.flatMap(({ label, prob }, i) => [
-      i ? make('i', { 'aria-hidden': 'true' }, '→') : null,
-      make('span', {}, `${label} `, make('b', {}, prob === 0 ? 'cut' : formatProb(prob))),
-    ]).filter(Boolean);
-    this.said.replaceChildren(renderToken(make('b'), piece), make('span', {}, `id ${id}`),
-      make('span', {}, rankWords(step, id)), ...chain);
-    if (id !== step.draw.token_id) {
-      this.said.append(make('button.lp-toggle', { title: `Force ${namedToken(piece)}`, onclick: () => this.#force(id) }, 'force it'));
-    }
+  #tell({ readings }, step) {
+    const { pieces, model } = this.store;
+    const rows = readings.map((reading) => {
+      const { token_id: id, piece } = reading;
+      pieces.set(id, piece);
+      const row = make('div.lp-ask-reading', { data: { id } }, ...standingNodes(reading, model.vocab_size));
+      if (id !== step.draw.token_id) {
+        row.append(make('button.lp-toggle', { title: `Force ${namedToken(piece)}`, onclick: () => this.#force(id) }, 'force it'));
+      }
+      return row;
+    });
+    this.said.replaceChildren(make('div.lp-ask-readings', {}, ...rows));
     this.#closable();
   }
 }

@@ -3,14 +3,15 @@
  *
  * The text or id typed is asked for first: which token it is, and what probability it had at every stage.
  *
- * For tests: .sheet-force input, .force-candidate[data-id], .force-go
+ * For tests: .sheet-force input, .force-candidate[data-id], .force-reading[data-id], .force-go
  */
 
-import { make, setText } from '../drawing/dom.js';
+import { make } from '../drawing/dom.js';
 import { openSheet } from '../drawing/overlay.js';
 import { renderToken, quotedToken } from '../drawing/pieces.js';
 import { drawnPosition } from '../store/roles.js';
 import { formatPlural, formatProb } from '../drawing/format.js';
+import { standingNodes } from '../panels/next_token/token_standing.js';
 
 const OFFERED = 12;
 const ASK_AFTER_MS = 250;
@@ -32,28 +33,33 @@ function candidateButtons(store, step, choose) {
   );
 }
 
-/** Ask which token the text is; shows its way through the stages and arms the button. */
+/** Ask which tokens the text may be; shows their way through the stages and arms the button with the first. */
 async function lookUp(store, step, text, parts) {
   const { said, go } = parts;
   go.disabled = true;
-  if (!text) return setText(said, '');
+  if (!text) return said.replaceChildren();
   const asked = (parts.asked = Symbol('asked'));
   try {
-    const answer = await store.send('ask', { step: step.index, text });
+    const { readings } = await store.send('ask', { step: step.index, text });
     if (parts.asked !== asked) return undefined;
-    const piece = answer.piece ?? store.pieces.get(answer.token_id);
-    if (piece) store.pieces.set(answer.token_id, piece);
-    const stages = answer.stages ?? answer.probabilities ?? [];
+    for (const { token_id: id, piece } of readings) store.pieces.set(id, piece);
+    const choose = (id) => {
+      parts.chosen = id;
+      for (const button of said.children) button.setAttribute('aria-pressed', String(Number(button.dataset.id) === id));
+    };
     said.replaceChildren(
-      'One token: ',
-      renderToken(make('b'), piece),
-      ` id ${answer.token_id}. `,
-      ...stages.map((stage) => make('span.stage-prob', {}, `${stage.label} `, make('b', {}, formatProb(stage.prob)))),
+      ...readings.map((reading) =>
+        make(
+          'button.force-reading',
+          { type: 'button', data: { id: reading.token_id }, onclick: () => choose(reading.token_id) },
+          ...standingNodes(reading, store.model.vocab_size),
+        ),
+      ),
     );
-    parts.chosen = answer.token_id;
+    choose(readings[0].token_id);
     go.disabled = false;
   } catch (error) {
-    if (parts.asked === asked) setText(said, error.message);
+    if (parts.asked === asked) said.replaceChildren(make('p.form-said', {}, error.message));
   }
   return undefined;
 }
@@ -69,7 +75,7 @@ export function openForce(root, store, onError) {
       ? `Rewinds to step ${step.index} first: ${formatPlural(later, 'later step')} will be dropped. Fork before, to keep them.`
       : 'It is not in the cache yet, so nothing has to be undone.');
   openSheet(root, { title: 'Force a token', name: 'force', hint }, (body, close) => {
-    const parts = { chosen: null, asked: null, said: make('p.form-said', { role: 'status' }) };
+    const parts = { chosen: null, asked: null, said: make('div.force-readings', { role: 'status' }) };
     const force = (id) => {
       close();
       store.follow();
@@ -80,7 +86,7 @@ export function openForce(root, store, onError) {
       type: 'text',
       autocomplete: 'off',
       spellcheck: false,
-      placeholder: 'text of one token, or an id',
+      placeholder: 'text of one token, or # and its id',
       'aria-label': 'Text or id of the token',
       autofocus: true,
     });

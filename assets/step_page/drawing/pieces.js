@@ -72,19 +72,24 @@ function partLabel(part) {
   return part.char ? `${range} of ${part.char}` : `${range} of ${part.of}`;
 }
 
+/** Tokens without bytes tell themselves apart by their ids: models have more ids than their tokenizers have tokens. */
+function emptyName({ id, known }) {
+  return known === false ? `no token ${id}` : `empty ${id ?? ''}`.trim();
+}
+
 /** "f09f" -> "⟨f0 9f⟩" */
 export function hexSign(hex) {
   return `⟨${(hex.match(/../g) ?? []).join(' ')}⟩`;
 }
 
 /**
- * @param {{text: string|null, hex?: string, special?: boolean, parts?: object[]}} piece
+ * @param {{text: string|null, hex?: string, special?: boolean, parts?: object[], id?: number, known?: boolean}} piece
  * @returns {{text: string, kind: 'text'|'space'|'newline'|'tab'|'control'|'bytes'|'special'|'empty'}[]}
  */
 export function visibleToken(piece) {
   if (!piece) return [{ text: '?', kind: 'empty' }];
   if (piece.special) return [{ text: piece.text ?? hexSign(piece.hex ?? ''), kind: 'special' }];
-  if (piece.text === '') return [{ text: 'empty', kind: 'empty' }];
+  if (piece.text === '') return [{ text: emptyName(piece), kind: 'empty' }];
   if (piece.text !== null && piece.text !== undefined) return textSpans(piece.text);
   if (piece.parts?.length) return [{ text: piece.parts.map(partLabel).join(' + '), kind: 'bytes' }];
   return [{ text: hexSign(piece.hex ?? ''), kind: 'bytes' }];
@@ -102,6 +107,7 @@ export function quotedToken(piece) {
   if (!piece) return 'an unknown token';
   if (piece.special) return `special token “${piece.text ?? piece.hex}”`;
   if (piece.text === null || piece.text === undefined) return plainToken(piece);
+  if (piece.text === '') return emptyName(piece);
   return `“${/[^\S ]|^ *$/.test(piece.text) || INVISIBLE.test(piece.text.trim()) ? plainToken(piece) : piece.text}”`;
 }
 

@@ -40,7 +40,7 @@ def show(session: DecodeSession) -> None:
 
 def _token(session: DecodeSession, words: str) -> int | None:
     try:
-        return session.engine.tokenizer.find(words)
+        return session.engine.tokenizer.find(words, session.engine.info.vocab_size)
     except LoupeError as error:
         st.text(str(error))
         return None

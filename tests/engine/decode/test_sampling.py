@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from engine.config import PRESETS, SamplingParams
-from engine.decode.sampling import Sampled, probabilities_of, run_stages, sample
+from engine.decode.sampling import Sampled, penalised_ends, run_stages, sample, standings_of
 from engine.errors import NumericalFailure, UnknownStep
 from engine.records import Stage
 
@@ -242,23 +242,53 @@ def test_scores_that_are_not_numbers_are_refused_by_name(
         sampled(torch.tensor(logits), params)
 
 
+# --- the penalty and the EOS token
+
+
+def test_an_eos_token_in_the_prompt_is_seen_to_be_penalised_by_as_much_as_generate_does() -> None:
+    logits = torch.tensor([2.0, 3.0, -1.0, 0.0, 4.0])
+    params = SamplingParams(repetition_penalty=1.25)
+    stages = {name: scores for name, _, scores in run_stages(logits, [1, 2, 3, 4], params)}
+    assert stages["repetition_penalty"].tolist() == [2.0, 2.4000000953674316, -1.25, 0.0, 3.200000047683716]
+    found = penalised_ends(logits, [1, 2], [3, 4], params, (0, 1, 2, 4))
+    assert [(e.token_id, e.logit, e.in_prompt) for e in found] == [(1, 3.0, True), (2, -1.0, True), (4, 4.0, False)]
+    assert [e.penalised for e in found] == [stages["repetition_penalty"][e.token_id].item() for e in found]
+    assert penalised_ends(logits, [1, 2], [3, 4], SamplingParams(), (0, 1, 2, 4)) == ()
+
+
 # --- one token by name
 
 
-def test_probabilities_of_a_token_drop_to_zero_at_the_stage_that_cuts_it() -> None:
-    found = probabilities_of(2, logits_of(0.60, 0.25, 0.10, 0.05), [], SamplingParams(top_k=3, top_p=0.5))
-    assert [(p.stage, p.label) for p in found] == [
+def test_the_standing_of_a_token_names_the_stage_that_removed_it() -> None:
+    (found,) = standings_of((2,), logits_of(0.60, 0.25, 0.10, 0.05), [], SamplingParams(top_k=3, top_p=0.5))
+    assert [(p.stage, p.label) for p in found.stages] == [
         ("logits", "raw probability"),
         ("top_k", "top-k 3"),
         ("top_p", "top-p 0.5"),
     ]
-    assert [p.prob for p in found] == pytest.approx([0.10, 0.10 / 0.95, 0.0], abs=1e-7)
+    assert [p.prob for p in found.stages] == pytest.approx([0.10, 0.10 / 0.95, 0.0], abs=1e-7)
+    assert (found.rank, found.removed_by) == (3, "top-p 0.5")
+
+
+def test_a_token_that_holds_less_than_a_float_can_show_was_not_removed() -> None:
+    (found,) = standings_of((3,), torch.tensor([0.0, 1.0, 2.0, -9.0]), [], SamplingParams(temperature=0.005))
+    assert (found.stages[-1].prob, found.removed_by, found.rank) == (0.0, None, 4)
+
+
+def test_the_rank_of_every_token_is_its_place_in_a_stable_float64_sort() -> None:
+    logits = torch.randn(1000, generator=torch.Generator().manual_seed(3)).round(decimals=1)  # many ties
+    order = torch.sort(logits.double(), descending=True, stable=True).indices.tolist()
+    found = standings_of(range(1000), logits, [], SamplingParams(temperature=0.7, top_k=900))
+    assert [one.rank for one in found] == [order.index(token_id) + 1 for token_id in range(1000)]
+    assert [one.logit for one in found] == logits.tolist()
+    probs = torch.softmax(logits.double(), 0).tolist()
+    assert [one.stages[0].prob for one in found] == pytest.approx(probs, rel=1e-9)
 
 
 @pytest.mark.parametrize("token_id", [-1, 4])
 def test_a_token_the_model_does_not_have_is_refused(token_id: int) -> None:
     logits = logits_of(0.60, 0.25, 0.10, 0.05)
     with pytest.raises(UnknownStep, match="run from 0 to 3"):
-        probabilities_of(token_id, logits, [], SamplingParams())
+        standings_of((0, token_id), logits, [], SamplingParams())
     with pytest.raises(UnknownStep, match="run from 0 to 3"):
         sample(logits, [], SamplingParams(), seed=0, step=0, forced=token_id)

@@ -6,7 +6,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tokenizers import processors
+from tokenizers import Tokenizer as Backend
+from tokenizers import decoders, models, processors
 from transformers import PreTrainedTokenizerFast
 
 from engine.errors import EmptyPrompt, LoupeError, PromptTooLong
@@ -235,6 +236,32 @@ def test_a_token_is_found_by_its_text_then_by_its_id(byte_level: Tokenizer) -> N
     assert byte_level.find("250") == 250
     assert byte_level.find("#1") == 1
     assert byte_level.find("<|im_end|>") == 2
+
+
+def test_a_text_is_offered_with_and_without_its_leading_space(byte_level: Tokenizer) -> None:
+    plain, spaced = byte_level.find("the"), byte_level.find(" the")
+    assert byte_level.readings("the") == (plain, spaced)
+    assert byte_level.readings(" the") == (spaced, plain)
+    assert byte_level.readings("th") == (byte_level.find("th"),)  # " th" takes two tokens
+    assert byte_level.readings(" ") == (byte_level.find(" "),)
+
+
+def test_an_id_that_the_model_has_and_the_tokenizer_lacks_is_asked_for_by_its_number(byte_level: Tokenizer) -> None:
+    size = byte_level.vocab_size
+    assert byte_level.readings(f"#{size}", size + 5) == (size,)
+    assert byte_level.readings(str(size + 4), size + 5) == (size + 4,)
+    with pytest.raises(LoupeError, match=f"There is no token {size + 5}: this model's ids go from 0 to {size + 4}"):
+        byte_level.readings(f"#{size + 5}", size + 5)
+    with pytest.raises(LoupeError, match="There is no token 9999999999999999999"):
+        byte_level.readings("#" + "9" * 5000, size + 5)
+
+
+def test_tokens_without_bytes_are_told_apart_by_their_ids() -> None:
+    backend = Backend(models.WordPiece({"[UNK]": 0, "the": 1, "##": 2, "##m": 3}, unk_token="[UNK]"))
+    backend.decoder = decoders.WordPiece()
+    tokenizer = Tokenizer(PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="[UNK]"))
+    assert [visible(tokenizer.piece(i)) for i in (2, 3, 4, 5)] == ["⟨empty 2⟩", "m", "⟨no token 4⟩", "⟨no token 5⟩"]
+    assert [tokenizer.piece(i).known for i in (2, 3, 4, 5)] == [True, True, False, False]
 
 
 def test_text_that_takes_several_tokens_is_refused_with_those_tokens(byte_level: Tokenizer) -> None:

@@ -26,6 +26,7 @@ def link(**changes: Any) -> Link:
         "prompt": HOSTILE, "mode": "chat", "model": "Qwen/Qwen3-0.6B", "settings": Settings(WARM, MAX_SEED),
         "stop": StopRules(False, 40, ("\n\n", "a&b"), 0), "steps": 9, "forced": {3: 253, 7: 12},
         "history": {0: Settings(), 5: Settings(SamplingParams(temperature=1e-8), 3)}, "step": 4, "layer": 11, "head": 2,
+        "fed": "0123abcd",
     }  # fmt: skip
     return Link(**{**whole, **changes})
 
@@ -78,6 +79,7 @@ def test_a_long_prompt_stays_out_and_takes_its_tokens_with_it():
         ("forced=a:b,,", "forced must be a whole number"),
         ("history=5:1,0,1,0,1,0", "history must begin at step 0"),
         ("history=0:1,0,1", "history must hold entries"),
+        ("fed=today", "fed must be 8 hexadecimal digits"),
         ("history=0:1,0,1,0,1,x", "seed must be a whole number"),
         ("layer=-1", "layer must be a whole number"),
         ("stop=" + "y" * 300, "stop rules"),

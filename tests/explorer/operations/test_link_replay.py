@@ -6,6 +6,7 @@ import time
 from urllib.parse import parse_qs
 
 from explorer.hosting.runtime import Runtime
+from explorer.links.link import digest
 from tests.explorer.page_client import Page
 
 
@@ -64,6 +65,16 @@ def test_a_link_replays_the_same_tokens(run, server):
     run.ok("step")
     visitor.ok("step")
     assert visitor.drawn == run.drawn
+
+
+def test_a_link_says_where_the_chat_template_writes_other_text_by_now(run, server):
+    url = run.header["session"]["url"]
+    fed = parse_qs(url.removeprefix("?"))["fed"][0]
+    assert fed == digest(run.header["session"]["recipe"]["prompt_ids"])
+    assert not any("other tokens" in note for note in opened(server, url).header["session"]["notes"])
+    visitor = opened(server, url.replace(fed, digest([1, 2, 3])))  # as if the link were from another day
+    assert any("other tokens than when this link was made" in note for note in visitor.header["session"]["notes"])
+    assert len(visitor.steps) == 4
 
 
 def test_a_link_says_its_busy_words_and_never_holds_the_page_up(run, server):

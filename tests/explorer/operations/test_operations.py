@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
+from engine.decode.inspection import logits_at
 from engine.errors import ModelNotFound
 from explorer.operations import run_steps
 from tests.explorer.page_client import Page, prefilled
@@ -140,8 +142,8 @@ def test_looking_moves_nothing(page):
     what_if = page.ok("what_if", step=1, sampling={"temperature": 0})
     assert what_if["stages"][-1]["kept"] == 1
     assert what_if["planes"]["cand_ids"].tolist() == page.steps[1]["planes"]["cand_ids"].tolist()
-    asked = page.ok("ask", step=1, text="a")
-    assert asked["piece"]["text"] == "a"
+    asked = page.ok("ask", step=1, text="a")["readings"]
+    assert [one["piece"]["text"] for one in asked] == ["a"]
     assert page.ok("attention", step=0)["attention"].shape == (2, 4, 4)
     assert page.ok("attention_layer", step=2, layer=1)["weights"].shape == (4, 6)
     assert page.ok("triangle", layer=1, head=3)["weights"].shape == (4, 4)
@@ -151,6 +153,25 @@ def test_looking_moves_nothing(page):
     assert {str(row["top"][0][0]) for row in rows} <= set(page.header["pieces"])
     assert all(check["passed"] for check in page.ok("check")["checks"])
     assert (page.header["session"]["recipe"], page.epoch) == before
+
+
+def test_any_token_of_the_vocabulary_has_its_exact_rank_at_any_step(page):
+    page.ok("settings", sampling={"top_k": 3, "repetition_penalty": 1.2})
+    prefilled(page, "abcd")
+    for _ in range(4):
+        page.ok("step")
+    session = page.tab.workspace.active.session
+    logits = session.look(lambda state: logits_at(session.engine.stepper.runner, state, 2)).result()
+    session.look(lambda state: state.ring.clear()).result()  # as for a step whose row is no longer kept
+    order = torch.sort(logits.double(), descending=True, stable=True).indices.tolist()
+    assert page.steps[2]["planes"]["cand_ids"].size < len(order) == 259
+    for token_id in (order[0], order[150], order[258]):
+        (asked,) = page.ok("ask", step=2, text=f"#{token_id}")["readings"]
+        assert (asked["token_id"], asked["rank"]) == (token_id, order.index(token_id) + 1)
+        assert asked["logit"] == pytest.approx(float(logits[token_id]), abs=1e-5)
+        assert asked["removed_by"] == (None if asked["stages"][-1]["prob"] else "top-k 3")
+    assert asked["removed_by"] == "top-k 3"
+    assert "ids go from 0 to 258" in page.ask("ask", step=2, text="#259")["error"]["message"]
 
 
 def test_a_long_prompt_sends_thumbs_and_a_layer_on_demand(page):
@@ -173,6 +194,20 @@ def test_a_chat_turn_marks_the_template(page):
     roles = [t["role"] for t in page.header["tokens"]]
     assert roles[0] == "template" and roles[-1] == "generated" and roles.count("prompt") == len("Hi <|im_end|>")
     assert page.header["session"]["recipe"]["mode"] == "chat"
+
+
+def test_the_penalty_on_the_templates_own_end_of_turn_is_told(page):
+    page.ok("prefill", prompt="Hi", mode="chat")
+    (end_id,) = page.header["model"]["end_ids"]
+    assert page.steps[0]["penalised_ends"] == []
+    page.ok("settings", sampling={"repetition_penalty": 1.3})
+    page.ok("prefill", prompt="Hi", mode="chat")
+    page.ok("settings", stop={"max_new_tokens": 50})  # the rules are checked again, the record keeps what it knows
+    (told,) = page.steps[0]["penalised_ends"]
+    planes = page.steps[0]["planes"]
+    logit = planes["cand_logits"][planes["cand_ids"].tolist().index(end_id)].item()
+    assert (told["token_id"], told["in_prompt"], told["logit"]) == (end_id, True, pytest.approx(logit))
+    assert told["penalised"] == pytest.approx(logit * 1.3 if logit < 0 else logit / 1.3)
 
 
 # --- models --------------------------------------------------------------------------------------------------

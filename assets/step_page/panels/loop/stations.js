@@ -8,6 +8,7 @@
  */
 
 import { make, icon, setText } from '../../drawing/dom.js';
+import { penalisedWords } from '../next_token/penalised_ends.js';
 import { renderToken, quotedToken } from '../../drawing/pieces.js';
 import { drawnPosition, FINISH_WORDS } from '../../store/roles.js';
 import { formatCount, formatPlural, formatProb } from '../../drawing/format.js';
@@ -104,13 +105,20 @@ const DESCRIBE = {
       rest: `${chain} · ${drew}`,
       title:
         `Probability ${formatProb(draw.final_prob)} after the stages, ${formatProb(draw.raw_prob)} before, rank ${formatCount(draw.raw_rank)} by logit. ` +
-        step.stages.map((stage) => `${stage.label}: ${formatCount(stage.kept)} kept`).join('; '),
+        step.stages.map((stage) => `${stage.label}: ${formatCount(stage.kept)} kept`).join('; ') +
+        `. ${penalisedWords(step, store.pieces)}`,
     };
   },
-  stop(step) {
+  stop(step, store) {
     const fired = step.stops.filter((stop) => stop.fired);
     const rest = fired.length ? fired.map((stop) => stop.label).join(', ') : `0 of ${step.stops.length} rules fired`;
-    return { main: step.finish_reason ? 'stop' : 'go on', rest, alarm: Boolean(step.finish_reason) };
+    const penalised = penalisedWords(step, store.pieces);
+    return {
+      main: step.finish_reason ? 'stop' : 'go on',
+      rest: penalised ? `${rest} · EOS penalised` : rest,
+      title: penalised,
+      alarm: Boolean(step.finish_reason),
+    };
   },
 };
 

@@ -8,8 +8,9 @@
 
 import { make } from '../../drawing/dom.js';
 import { formatShare } from '../../drawing/format.js';
+import { penalisedWords } from '../next_token/penalised_ends.js';
 
-function ruleRow(stop) {
+function ruleRow(stop, more) {
   const state = stop.fired ? 'fired' : stop.armed ? 'armed' : 'off';
   const near =
     stop.nearness === null || !stop.armed
@@ -24,7 +25,7 @@ function ruleRow(stop) {
     { data: { rule: stop.rule, state } },
     make('span.rule-state', {}, state),
     make('span.rule-label', {}, stop.label),
-    make('span.rule-words', {}, stop.state),
+    make('span.rule-words', {}, more ? `${stop.state}. ${more}` : stop.state),
     near,
   );
 }
@@ -100,7 +101,11 @@ function stopForm(store) {
 export function buildStopInspector(body, store) {
   const step = store.selected;
   const list = step
-    ? make('ul.rules', { 'aria-label': `Stop rules after step ${step.index}` }, ...step.stops.map(ruleRow))
+    ? make(
+        'ul.rules',
+        { 'aria-label': `Stop rules after step ${step.index}` },
+        ...step.stops.map((stop) => ruleRow(stop, stop.rule === 'end_id' ? penalisedWords(step, store.pieces) : '')),
+      )
     : make('p.empty-words', {}, 'No step yet. After each step every rule is listed here with how near it was.');
   if (body.firstChild) body.firstChild.replaceWith(list);
   else body.append(list, stopForm(store));

@@ -18,6 +18,8 @@ const AROUND = 12; // neighbours of the looked-at token
 const NEWEST_KEPT = 160;
 const SMALLEST_FOLD = 6;
 const UNFOLD_BY = 400;
+const SAID_TOKENS = 300; // of the prompt, that the line below is read from
+const SAID_CHARACTERS = 200;
 
 /** Ranges of positions to draw, in order; the gaps between them are folds. */
 export function stripRanges(total, promptLength, focus, opened) {
@@ -187,8 +189,7 @@ export class TokenStrip {
     this.text.replaceChildren(
       ...(step
         ? [
-            make(isChat ? 'bdi.said-prompt' : 'span.said-prompt', {}, lastPart(store.session.prompt ?? '', 200)),
-            isChat ? make('span', {}, '  →  ') : null,
+            ...fedText(store.tokens.slice(0, store.promptLength), isChat),
             make(isChat ? 'bdi.said' : 'span.said', {}, lastPart(step.text, 300)),
             step.held
               ? make('bdi.said-held', { title: 'Held back: a stop string may be completing' }, step.held)
@@ -208,6 +209,30 @@ export class TokenStrip {
 function directionOf(text) {
   const [letter = ''] = text.match(/\p{L}/u) ?? [];
   return /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u.test(letter) ? 'rtl' : 'ltr';
+}
+
+/** The end of what was fed, from the tokens themselves: the template's part is told from what was typed. */
+function fedText(tokens, isChat) {
+  const runs = [];
+  for (const { role, hex } of tokens.slice(-SAID_TOKENS)) {
+    if (runs.at(-1)?.role === role) runs.at(-1).hex += hex;
+    else runs.push({ role, hex });
+  }
+  const nodes = [];
+  let room = SAID_CHARACTERS;
+  for (const { role, hex } of runs.reverse()) {
+    if (room <= 0) break;
+    const text = lastPart(bytesText(hex), room);
+    const kind = role === 'template' ? 'said-template' : 'said-prompt';
+    nodes.unshift(make(`${isChat ? 'bdi' : 'span'}.${kind}`, {}, text)); // one line of text keeps one direction
+    room -= text.length;
+  }
+  return nodes;
+}
+
+function bytesText(hex) {
+  const bytes = Uint8Array.from(hex.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
 }
 
 /** The end of a long text, cut between whole code points. */

@@ -1,0 +1,24 @@
+/**
+ * What the repetition penalty did to EOS tokens.
+ *
+ * The fact people get wrong: the penalty acts on every token of the prompt, and a chat template ends each turn with an
+ * EOS token. So it also makes the end of the answer less likely, and answers run on.
+ */
+
+import { formatNumber } from '../../drawing/format.js';
+import { namedToken } from '../../drawing/token_names.js';
+
+/** One sentence for every EOS token that the penalty acted on in this step; '' where it did on none. */
+export function penalisedWords(step, pieces) {
+  return (step.penalised_ends ?? [])
+    .map(({ token_id: id, logit, penalised, in_prompt: inPrompt }) => {
+      const did = penalised < logit ? 'lowered' : penalised > logit ? 'raised' : 'left';
+      return (
+        `The repetition penalty ${formatNumber(step.sampling.repetition_penalty)} ${did} the logit of the EOS token ` +
+        `${namedToken(pieces.get(id))} (id ${id}) ` +
+        (did === 'left' ? 'at 0' : `from ${formatNumber(logit)} to ${formatNumber(penalised)}`) +
+        `, because it is ${inPrompt ? 'in the prompt' : 'among the generated tokens'}.`
+      );
+    })
+    .join(' ');
+}

@@ -1,0 +1,37 @@
+/**
+ * Where a token that was asked for stands among all: its rank, raw logit, and its probability after every stage.
+ *
+ * The fact people get wrong: “mat” and “ mat” are two tokens, and in the middle of a sentence the one with the space
+ * is the likely one. So both are shown.
+ */
+
+import { make } from '../../drawing/dom.js';
+import { formatCount, formatNumber, formatProb } from '../../drawing/format.js';
+import { renderToken } from '../../drawing/pieces.js';
+
+/** Each stage's label and the token's probability after it; "cut" from the stage on that removed it. */
+export function standingChain({ stages, removed_by: removedBy }) {
+  let isCut = false;
+  return stages.map(({ stage, label, prob }) => {
+    isCut ||= label === removedBy;
+    return [stage === 'logits' ? 'raw probability' : label, isCut ? 'cut' : formatProb(prob)];
+  });
+}
+
+/** @returns {Node[]} the token, its id, rank and logit, its way through the stages, and what removed it */
+export function standingNodes(reading, vocabulary) {
+  const { token_id: id, piece, rank, logit, removed_by: removedBy } = reading;
+  const chain = standingChain(reading).flatMap(([label, prob], i) => [
+    ...(i ? [make('i', { 'aria-hidden': 'true' }, '→')] : []),
+    make('span', {}, `${label} `, make('b', {}, prob)),
+  ]);
+  return [
+    renderToken(make('b'), piece),
+    make('span', {}, `id ${id}`),
+    make('span', {}, `rank ${formatCount(rank)} of ${formatCount(vocabulary)}`),
+    make('span', {}, `logit ${formatNumber(logit ?? -Infinity)}`),
+    ...chain,
+    ...(removedBy ? [make('span', {}, `probability 0 after ${removedBy}`)] : []),
+    ...(piece.known === false ? [make('span', {}, 'the tokenizer has no token of this id')] : []),
+  ];
+}
