@@ -6,7 +6,7 @@
  */
 
 import { formatNumber } from '../../drawing/format.js';
-import { namedToken } from '../../drawing/token_names.js';
+import { plainToken } from '../../drawing/pieces.js';
 
 /** One sentence for every EOS token that the penalty acted on in this step; '' where it did on none. */
 export function penalisedWords(step, pieces) {
@@ -15,7 +15,7 @@ export function penalisedWords(step, pieces) {
       const did = penalised < logit ? 'lowered' : penalised > logit ? 'raised' : 'left';
       return (
         `The repetition penalty ${formatNumber(step.sampling.repetition_penalty)} ${did} the logit of the EOS token ` +
-        `${namedToken(pieces.get(id))} (id ${id}) ` +
+        `${plainToken(pieces.get(id))} (id ${id}) ` +
         (did === 'left' ? 'at 0' : `from ${formatNumber(logit)} to ${formatNumber(penalised)}`) +
         `, because it is ${inPrompt ? 'in the prompt' : 'among the generated tokens'}.`
       );
