@@ -72,7 +72,7 @@ def render_chat(template: ChatTemplate, messages: Sequence[ChatMessage], hide: f
     raise fault
 
 
-Render = Callable[[Alphabet, Callable[[str], bool]], str]
+Render = Callable[[Alphabet, frozenset[str] | None], str]
 
 
 def _render(
@@ -81,23 +81,23 @@ def _render(
     now: datetime,
     shape: Shape,
     alphabet: Alphabet,
-    is_hidden: Callable[[str], bool],
+    hide: frozenset[str] | None,
 ) -> str:
-    """One rendering, with stand-ins for typed characters that are hidden."""
+    """One rendering, with stand-ins for what of the typed characters is hidden; None hides all."""
     typed = typed_text(alphabet)
     turns = []
     for message in messages:
-        marked = "".join(alphabet.mark(char) if is_hidden(char) else char for char in message.text)
+        marked = alphabet.mark(message.text, hide)
         turns.append(shape(message.role, typed(marked) if marked != message.text else message.text))
     return template.render(turns, now, typed)
 
 
 def _rendered(render: Render, messages: Sequence[ChatMessage], hide: frozenset[str]) -> RenderedChat | None:
     """A chat in one shape; None where the template leaves out its last message."""
-    text = render(Alphabet(), lambda char: False)
+    text = render(Alphabet(), frozenset())
     every, message = Alphabet(), messages[-1].text.strip()
     try:
-        marked = render(every, lambda char: True)
+        marked = render(every, None)
     except PromptError:
         return _partly_marked(render, text, hide) if message in text else None
     shown = every.plain(every.only_marked(marked))
@@ -111,7 +111,7 @@ def _rendered(render: Render, messages: Sequence[ChatMessage], hide: frozenset[s
 def _partly_marked(render: Render, text: str, hide: frozenset[str]) -> RenderedChat:
     few, characters = Alphabet(), " ".join(sorted(hide))
     try:
-        marked = render(few, hide.__contains__)
+        marked = render(few, hide)
     except PromptError as error:
         raise PromptError(
             "The model's chat template looks for characters that begin control tokens, and fails where they are hidden "

@@ -10,7 +10,7 @@ What a method here makes out of typed text is marked in turn: a mark may be put 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from functools import partial
 from typing import Any, SupportsIndex
 
@@ -23,12 +23,18 @@ class Alphabet:
     """One stand-in for every different character that was typed."""
 
     def __init__(self) -> None:
-        self._marks: dict[str, str] = {}
+        self._marks: dict[int, str] = {}
         self._plain: dict[int, str] = {}
+        self._stand_ins: set[str] = set()
 
-    def mark(self, text: str) -> str:
-        """The text in stand-ins."""
-        return "".join(self._marks.get(char) or self._new(char) for char in text)
+    def mark(self, text: str, only: Set[str] | None = None) -> str:
+        """The text in stand-ins; with `only`, these characters of it."""
+        wanted = set(text) if only is None else set(text) & only
+        for char in sorted(wanted):
+            if ord(char) not in self._marks:
+                self._add(char)
+        table = self._marks if only is None else {ord(char): self._marks[ord(char)] for char in wanted}
+        return text.translate(table)
 
     def plain(self, text: str) -> str:
         """The text that stand-ins stand for; other characters stay as they are."""
@@ -36,20 +42,20 @@ class Alphabet:
 
     def has_mark(self, text: str) -> bool:
         """Whether any of it was typed."""
-        return any(ord(char) in self._plain for char in text)
+        return not self._stand_ins.isdisjoint(text)
 
     def only_marked(self, text: str) -> str:
         """What of it was typed."""
-        return "".join(char for char in text if ord(char) in self._plain)
+        return "".join(filter(self._stand_ins.__contains__, text))
 
-    def _new(self, char: str) -> str:
+    def _add(self, char: str) -> None:
         code = _FIRST + len(self._marks)
         if code > _LAST:
             most = _LAST - _FIRST + 1
             raise PromptError(f"The message has more than {most:,} different characters. Shorten it.")
-        self._marks[char] = chr(code)
+        self._marks[ord(char)] = chr(code)
         self._plain[code] = char
-        return chr(code)
+        self._stand_ins.add(chr(code))
 
 
 class TypedText(str):
