@@ -18,7 +18,7 @@ LEVELS = {
     **dict.fromkeys(("requests", "serving", "session_requests"), 3),
     **dict.fromkeys(("uncached", "phases", "chunk_sizes", "layer_times"), 3),
     **dict.fromkeys(("tiles", "claim_records"), 1),
-    **dict.fromkeys(("head_reader", "claim_checks"), 4),
+    **dict.fromkeys(("head_reader", "claim_checks", "studies"), 4),
     **dict.fromkeys(("shapes.hub", "shapes.loaded"), 2),
 }  # every other file of engine/ is a part, level 2; a file in a package has its package's level unless named
 

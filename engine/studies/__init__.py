@@ -1,1 +1,1 @@
-"""Experiments on the live engine: races, sweeps, and the checks that hold it against stock transformers."""
+"""Experiments on a loaded model: each runs on the engine thread in pieces, and moves nothing."""

@@ -72,7 +72,12 @@ class Activity:
         return self.words
 
 
-_DOING = {"prefill": "prefilling", "rebuild": "rebuilding the cache", "prompt rows": "reading the prompt's rows"}
+_DOING = {
+    "prefill": "prefilling",
+    "rebuild": "rebuilding the cache",
+    "prompt rows": "reading the prompt's rows",
+    "check": "checking the numbers",
+}
 
 
 @dataclass(slots=True)

@@ -8,10 +8,13 @@ import pytest
 import torch
 
 from engine.config import ChosenToken, EngineConfig, SamplingParams
+from engine.decode import inspection, sampling
+from engine.errors import NotPrefilled, PromptTooLong, SessionError
+from engine.forward import attention
 from engine.llm_engine import LLMEngine
 from engine.records import Check
 from engine.session import DecodeSession
-from engine.studies.self_check import check_numbers
+from engine.studies.self_check import check_numbers, study
 from tests.engine.architectures import ARCHITECTURES, loaded, tiny_engine, tiny_model
 
 EVERYTHING_ON = SamplingParams(temperature=0.8, top_k=60, top_p=0.9, min_p=0.02, repetition_penalty=1.2)
@@ -64,17 +67,126 @@ def test_checking_moves_nothing(session):
 
 def test_the_checks_say_what_was_compared_in_numbers(session):
     found = checked(session)
-    assert set(found) == {
-        "greedy ids", "tokens drawn again", "logits", "attention", "rows of attention", "kept tokens", "cache bytes",
-    }  # fmt: skip
-    assert found["attention"].compared == "2 layers x 4 heads over 9 keys, against eager attention"
+    assert list(found) == [
+        "independent model", "ids and positions", "logits", "ranks and histogram", "stages", "sampled tokens",
+        "attention", "rows of attention", "keys and values", "cache bytes", "stop rules", "text", "memory", "times",
+    ]  # fmt: skip
+    # steps 0, 2, 3 and 5 over 4, 6, 7 and 9 keys, 2 layers x 4 heads
+    assert found["attention"].compared.startswith("208 numbers: weights of steps 0, 2, 3, 5")
     assert "9 tokens: formula 4,608 B" in found["cache bytes"].compared  # 9 x 2 x 2 layers x 2 heads x 16 x 4 B
+    assert "cannot be computed" in found["memory"].compared
+    assert "a clock cannot be read twice" in found["times"].compared
 
 
-def test_a_token_that_was_never_drawn_is_found(session):
-    state = session._state
-    state.chosen[2] = ChosenToken((state.chosen[2].token_id + 1) % 300, False, EVERYTHING_ON)
-    assert "tokens drawn again" in failing(session)
+def test_a_token_that_was_never_sampled_is_found(session):
+    session._state.chosen[2] = ChosenToken((session._state.chosen[2].token_id + 1) % 300, False, EVERYTHING_ON)
+    assert {"ids and positions", "sampled tokens"} <= failing(session)
+
+
+def run_of(settings: SamplingParams) -> tuple[LLMEngine, DecodeSession]:
+    engine = tiny_engine(capture_bytes=0)
+    session = engine.create_session(sampling=settings, seed=6)
+    session.prefill((40, 50, 60, 70)).result()
+    for _ in range(4):
+        session.step().result()
+    return engine, session
+
+
+def test_a_temperature_that_is_ignored_is_found(monkeypatch):
+    monkeypatch.setattr(sampling.TemperatureLogitsWarper, "__call__", lambda self, ids, scores: scores)
+    engine, session = run_of(SamplingParams(temperature=0.5))
+    assert {"stages", "sampled tokens"} <= failing(session)
+    engine.close()
+
+
+def test_another_u_is_found(monkeypatch):
+    honest = sampling.uniform
+    monkeypatch.setattr(sampling, "uniform", lambda seed, step: (honest(seed, step) + 0.37) % 1)
+    engine, session = run_of(SamplingParams())
+    assert failing(session) == {"sampled tokens"}
+    engine.close()
+
+
+def test_a_sampler_that_takes_the_next_token_is_found(monkeypatch):
+    honest = sampling.interval_at
+    monkeypatch.setattr(sampling, "interval_at", lambda final, u: honest(final, (u + 0.5) % 1))
+    engine, session = run_of(SamplingParams())
+    assert failing(session) == {"sampled tokens"}
+    engine.close()
+
+
+def test_attention_that_is_scaled_wrongly_is_found(session, monkeypatch):
+    honest = attention.attention_weights
+    monkeypatch.setattr(
+        attention, "attention_weights", lambda q, k, m, scaling, *rest: honest(q, k, m, scaling * 1.01, *rest)
+    )
+    assert {"attention"} <= failing(session)
+
+
+def test_a_row_of_attention_that_does_not_add_up_is_found(session, monkeypatch):
+    honest = inspection.attention_at
+    monkeypatch.setattr(inspection, "attention_at", lambda *args: honest(*args) * 1.00001)
+    assert "rows of attention" in failing(session)
+
+
+def test_a_replay_that_reads_the_wrong_position_is_found(session, monkeypatch):
+    runner = session.engine.stepper.runner
+    honest = runner.replay
+    monkeypatch.setattr(
+        runner, "replay", lambda store, ids, start, **rest: honest(store, ids, max(0, start - 1), **rest)
+    )
+    session._state.ring.clear()
+    assert "logits" in failing(session)
+
+
+def test_an_oracle_with_other_code_in_it_is_found(session):
+    head = session.engine.stock.lm_head
+    head.forward = lambda hidden: torch.nn.functional.linear(hidden, head.weight)  # the same numbers, yet no oracle
+    found = failing(session)
+    del head.forward
+    assert found == {"independent model"}
+
+
+def test_progress_is_told_in_tokens_and_a_check_can_be_given_up(session, monkeypatch):
+    seen = []
+    run = study.Study.run
+
+    def watched(self, chunk, report):
+        def told(done, total):
+            seen.append((done, total))
+            if len(seen) > 1:
+                session.cancel()
+            report(done, total)
+
+        return run(self, 4, told)
+
+    monkeypatch.setattr(study.Study, "run", watched)
+    with pytest.raises(SessionError, match="The check was cancelled at 4 of 9 tokens"):
+        check_numbers(session).result()
+    assert seen == [(3, 9), (4, 9)]  # cut before the first step that is looked at
+    assert session.progress is None
+
+
+def test_a_very_long_session_is_refused_in_words(session, monkeypatch):
+    monkeypatch.setattr(study, "MOST_TOKENS", 8)
+    with pytest.raises(PromptTooLong, match=r"holds 9 tokens.*done for up to 8"):
+        check_numbers(session).result()
+
+
+def test_there_must_be_something_to_check(engine):
+    with pytest.raises(NotPrefilled):
+        check_numbers(engine.create_session()).result()
+
+
+def test_what_a_session_holds_while_others_step_in_between_is_still_checked(engine, session):
+    """Another session steps between the pieces, through the same model."""
+    other = engine.create_session(seed=9)
+    other.prefill((5, 6, 7)).result()
+    checking = check_numbers(session)
+    steps = [other.step() for _ in range(8)]
+    assert all(check.passed for check in checking.result())
+    assert [step.result().index for step in steps] == list(range(1, 9))
+    assert failing(other) == set()
 
 
 def test_a_forced_token_is_not_held_against_the_draw(session):
@@ -93,7 +205,7 @@ def test_a_seed_changed_on_the_way_is_not_held_against_the_draw(session):
 def test_a_damaged_key_in_the_cache_is_found(session):
     with torch.inference_mode():
         session._state.store._keys[0][:, 1] *= 1000
-    assert {"attention"} <= failing(session)
+    assert {"attention", "keys and values"} <= failing(session)
 
 
 def test_a_wrong_formula_for_the_cache_is_found(session):
@@ -101,15 +213,17 @@ def test_a_wrong_formula_for_the_cache_is_found(session):
     stepper.info = dataclasses.replace(stepper.info, kv_bytes_per_token=stepper.info.kv_bytes_per_token * 3)
     found = checked(session)["cache bytes"]
     assert not found.passed
-    assert found.difference == 2 * 4608
+    assert "formula 13,824 B, our tensors 4,608 B, transformers' cache 4,608 B" in found.compared
 
 
-def test_a_model_that_computes_something_else_than_its_weights_say_is_found(session):
-    head = session.engine.model.lm_head
+def test_a_model_that_computes_something_else_than_its_weights_say_is_found(engine):
+    head = engine.model.lm_head
     head.forward = lambda hidden: -torch.nn.functional.linear(hidden, head.weight)  # the oracle keeps its own
+    session = engine.create_session()
+    session.prefill((40, 50, 60, 70)).result()
     found = failing(session)
     del head.forward
-    assert {"greedy ids"} <= found
+    assert "logits" in found
 
 
 def test_the_models_own_generation_settings_do_not_reach_the_oracle():
