@@ -19,6 +19,7 @@ from transformers import PreTrainedModel
 PRODUCTS_PER_LAYER = 6  # q k v, scores, values, out, gate and up, down
 LANES = 8  # float32 numbers in the narrowest vector unit in use
 SIGMAS = 4.0  # standard deviations of the sum of all roundings
+SHARED_ROUNDINGS = 8  # of one softmax row
 FLOAT32_EPS = float(np.finfo(np.float32).eps)
 Floats = NDArray[np.floating]
 
@@ -64,9 +65,13 @@ class Bounds:
         return bound
 
     def row_sums(self, sums: Floats, keys: int) -> NDArray[np.float64]:
-        """Of sums over K weights: the roundings of K weights, and what a sink's share may shift."""
+        """Of sums over K weights: what K roundings reach, and what a sink's share may shift.
+
+        Some roundings are common to a whole row and do not cancel: of the sum, of its reciprocal, of the joining of
+        the vector unit's partial sums. That is SHARED_ROUNDINGS half eps in each of the two rows compared.
+        """
         rest = np.clip(1 - np.asarray(sums, dtype=np.float64), 0, 1)
-        bound: NDArray[np.float64] = self.eps * (4 + keys**0.5) + 2 * self.relative * rest
+        bound: NDArray[np.float64] = self.eps * (SHARED_ROUNDINGS + keys**0.5) + 2 * self.relative * rest
         return bound
 
     def vectors(self, scale: float) -> float:

@@ -29,7 +29,7 @@ class Tally:
         else:
             agrees = got == expected
         if not agrees:
-            self.wrong.append(f"{what} is {got}, not {expected}")
+            self.wrong.append(f"{what} is {_short(got)}, not {_short(expected)}")
 
     def within(self, what: str, got: float | None, low: float, high: float) -> None:
         """Count one number that must lie from low to high. NaN and None lie nowhere."""
@@ -108,6 +108,12 @@ class Distance:
         """The line for the page."""
         compared = f"{self.numbers:,} numbers: {how}{_named(self.wrong)}"
         return Check(self.name, compared, not self.wrong, self.difference, self.tolerance, self.unit)
+
+
+def _short(value: object) -> str:
+    """A value for a sentence: a whole prompt is cut."""
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 def _named(wrong: list[str]) -> str:

@@ -41,7 +41,7 @@ class Lines:
             self.candidates.check("order, histogram, log-sum-exp and flags, by float64 sums of the check's own"),
             self.stages.check("kept tokens, probabilities, entropy and removed mass of every stage, in float64 again"),
             self.draws.check(
-                "u worked out on paper, and the interval that holds it by an inverse CDF of the check's own"
+                "u computed again in whole numbers, and the interval that holds it by an inverse CDF of the check's own"
             ),
             self.attention.check(f"weights of steps {shown}, every layer and head, against eager attention"),
             self.sums.check("sums of those rows against eager attention's: 1, or less where a sink takes a share"),

@@ -281,6 +281,23 @@ def test_a_stop_behind_a_prefill_cancels_it(page):
     assert page.header["session"]["finish_reason"] is None
 
 
+def test_a_check_of_the_numbers_says_how_far_it_is_and_can_be_stopped(page):
+    prefilled(page)
+    before = page.header["session"]["recipe"]
+    with engine_held(page):
+        check = page.queue("check")
+        page.say()
+        page.tab.workspace.activity.session.progress = ("check", 2, 4)
+        assert page.say()["busy"] == {"text": "checking the numbers", "done": 2, "total": 4}
+        stop = page.queue("stop")
+        page.say()
+    while page.open:
+        page.say()
+    assert page.answers[check]["error"]["kind"] == "SessionError"
+    assert page.answers[stop]["value"] == {"cancelled": True}
+    assert page.header["session"]["recipe"] == before
+
+
 def test_a_stop_behind_a_step_ends_decoding(page):
     prefilled(page)
     with engine_held(page):

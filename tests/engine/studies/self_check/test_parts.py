@@ -74,6 +74,16 @@ def test_not_a_number_never_passes():
     assert not distance.check("").passed
 
 
+def test_what_differs_is_named_in_short():
+    tally = Tally("ids")
+    for step in range(5):
+        tally.same(f"step {step} input ids", tuple(range(1000)), ())
+    words = tally.check("all steps").compared
+    assert words.startswith("5 numbers: all steps. Differs: step 0 input ids is (0, 1, 2, ")
+    assert words.endswith(", not (), and 2 more".replace(", not ()", "not ()"))
+    assert len(words) < 300
+
+
 def test_true_is_not_one():
     tally = Tally("x")
     tally.same("a", True, 1)
