@@ -154,7 +154,7 @@ def test_the_numbers_are_checked_against_stock_transformers(step_page: StepPage)
     step_page.preset("chat defaults").prefilled("The cat sat").step(3)
     step_page.page.locator(".checks-badge").click()
     expect(step_page.page.locator(".checks-badge")).to_have_attribute("data-state", "passed", timeout=120_000)
-    assert step_page.page.locator(".check-row").count() == 7
+    assert step_page.page.locator(".check-row").count() == 14
 
 
 def test_every_panel_has_a_table_with_the_same_numbers(step_page: StepPage):
