@@ -70,7 +70,7 @@ def encode(engine: LLMEngine, prompt: str, mode: PromptMode) -> EncodedPrompt:
 
 def check_numbers(session: DecodeSession) -> Future[tuple[Check, ...]]:
     """Start the live self-test."""
-    from engine.studies.self_check import check_numbers as start
+    from engine.studies.self_check.check_numbers import check_numbers as start
 
     return start(session)
 

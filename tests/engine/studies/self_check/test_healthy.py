@@ -14,7 +14,7 @@ from engine.errors import SessionFinished
 from engine.llm_engine import LLMEngine
 from engine.models.loader import load_model
 from engine.session import DecodeSession
-from engine.studies.self_check import check_numbers
+from engine.studies.self_check.check_numbers import check_numbers
 from tests.engine.architectures import tiny_engine
 
 RUNS = 100

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from engine.config import SamplingParams, StopRules
-from engine.studies.self_check import check_numbers
+from engine.studies.self_check.check_numbers import check_numbers
 from tests.engine.architectures import tiny_engine
 
 # The line of the check that must catch a change of this field. A field that has no entry here fails the test.

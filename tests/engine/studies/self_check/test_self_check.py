@@ -14,7 +14,8 @@ from engine.forward import attention
 from engine.llm_engine import LLMEngine
 from engine.records import Check
 from engine.session import DecodeSession
-from engine.studies.self_check import check_numbers, study
+from engine.studies.self_check import study
+from engine.studies.self_check.check_numbers import check_numbers
 from tests.engine.architectures import ARCHITECTURES, loaded, tiny_engine, tiny_model
 
 EVERYTHING_ON = SamplingParams(temperature=0.8, top_k=60, top_p=0.9, min_p=0.02, repetition_penalty=1.2)
