@@ -4,6 +4,6 @@ Pure functions of plain numbers and one frozen `ModelShape`: no torch, no weight
 Bytes are bytes, times are seconds, rates are per second. What was measured is held against these.
 """
 
-from engine.costs.shape import Experts, Latent, ModelShape, Window
+from engine.costs.shape import CachedLayers, Experts, Latent, ModelShape, Window
 
-__all__ = ["Experts", "Latent", "ModelShape", "Window"]
+__all__ = ["CachedLayers", "Experts", "Latent", "ModelShape", "Window"]

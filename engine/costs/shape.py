@@ -7,9 +7,10 @@ width of its own that need not be hidden size over heads.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from engine.costs.parameters import Parameters, count
+from engine.errors import InvalidConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +68,32 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CachedLayers:
+    """Layers that keep the same of every token: `layers` of them.
+
+    heads       key heads; each keeps `key` + `value` numbers. A latent is one head, its rotated key the value
+    index       numbers beside them, by which a layer chooses the keys that it reads
+    window      tokens kept at most; None keeps all
+    """
+
+    layers: int
+    heads: int
+    key: int
+    value: int
+    index: int = 0
+    window: int | None = None
+
+    @property
+    def width(self) -> int:
+        """Numbers one token adds in one of these layers."""
+        return self.heads * (self.key + self.value) + self.index
+
+    def kept(self, seq_len: int) -> int:
+        """Numbers all of these layers keep of a sequence."""
+        return self.layers * self.width * (seq_len if self.window is None else min(seq_len, self.window))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelShape:
     """The sizes of a decoder.
 
@@ -75,7 +102,10 @@ class ModelShape:
     norms_per_layer    norms of the hidden width; `norm_vectors` is 1 for a scale, 2 for scale and shift, 0 for none
     qk_norm            parameters of a layer's query and key norms; `sinks`: one learnt number per query head
     learned_positions  rows of a learnt position table; 0 for rotations
+    cache              what is cached, where only that is known of an architecture; its weights and operations are not
     assumed            in words, what was not said by whoever described the model and was taken for granted
+    doubts             in words, what was not understood: the numbers may be wrong
+    remarks            in words, what the cache's numbers leave out
     """
 
     num_layers: int
@@ -101,7 +131,10 @@ class ModelShape:
     latent: Latent | None = None
     window: Window | None = None
     context_limit: int | None = None
+    cache: tuple[CachedLayers, ...] = ()
     assumed: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         sizes = [f.name for f in fields(self) if f.type == "int" and not f.name.startswith("norm")]
@@ -111,19 +144,37 @@ class ModelShape:
                 raise ValueError(f"{name} must be at least {low}, got {getattr(self, name)}.")
 
     @property
+    def knows_weights(self) -> bool:
+        """Whether parameters and operations are known, and not the cache alone."""
+        return not self.cache
+
+    @property
     def parameters(self) -> Parameters:
-        """Parameters by where they sit."""
+        """Parameters by where they sit. Raises InvalidConfig where only the cache is known."""
+        if not self.knows_weights:
+            raise InvalidConfig("Only the cache of this architecture is known here, not its weights and operations.")
         return count(self)
 
     @property
-    def windowed_layers(self) -> int:
-        """Layers that see their last keys only."""
-        return self.window.layers if self.window else 0
+    def cached_layers(self) -> tuple[CachedLayers, ...]:
+        """The layers by what they keep."""
+        if self.cache:
+            return self.cache
+        if self.latent:
+            key, value, heads = self.latent.kv_rank, self.latent.rope, 1  # one latent serves as key and value
+        else:
+            key, value, heads = self.head_dim, self.head_dim, self.num_kv_heads
+        windowed = self.window.layers if self.window else 0
+        all_kept = CachedLayers(layers=self.num_layers - windowed, heads=heads, key=key, value=value)
+        if self.window is None:
+            return (all_kept,)
+        short = replace(all_kept, layers=windowed, window=self.window.size)
+        return tuple(one for one in (all_kept, short) if one.layers)
 
     @property
     def kv_elements_per_token(self) -> int:
         """Numbers one token adds to the cache, over all layers."""
-        return self.num_layers * self._cached_width
+        return sum(one.kept(1) for one in self.cached_layers)
 
     def kv_bytes_per_token(self, dtype_bytes: float) -> int:
         """Bytes one token adds to the cache, over all layers, before any window is full."""
@@ -131,13 +182,4 @@ class ModelShape:
 
     def kv_bytes(self, seq_len: int, dtype_bytes: float) -> int:
         """Bytes of a sequence's cache where layers with a window keep no more than their window."""
-        kept = self.num_layers * seq_len
-        if self.window:
-            kept -= self.window.layers * max(0, seq_len - self.window.size)
-        return math.ceil(kept * self._cached_width * dtype_bytes)
-
-    @property
-    def _cached_width(self) -> int:
-        if self.latent:
-            return self.latent.cached_width  # one latent serves as key and value
-        return 2 * self.num_kv_heads * self.head_dim  # 2: one key, one value
+        return math.ceil(sum(one.kept(seq_len) for one in self.cached_layers) * dtype_bytes)

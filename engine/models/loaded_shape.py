@@ -6,7 +6,7 @@ from typing import Any
 
 from transformers import PreTrainedConfig
 
-from engine.costs.shape import ModelShape
+from engine.costs.shape import CachedLayers, ModelShape
 from engine.errors import InvalidConfig
 from engine.shapes.config import from_config
 
@@ -14,7 +14,8 @@ from engine.shapes.config import from_config
 def shape_of(config: PreTrainedConfig) -> ModelShape:
     """The shape of a model with this config.
 
-    An architecture that is not covered still has a cache: its shape holds what that depends on, and says so.
+    An architecture that is not covered has a cache all the same: its shape holds what it would be if all layers were
+    alike, and the doubt. Raises InvalidConfig where the config does not even say that.
     """
     try:
         return from_config(config.to_dict())
@@ -23,14 +24,26 @@ def shape_of(config: PreTrainedConfig) -> ModelShape:
 
 
 def _cache_only(text: Any, why: str) -> ModelShape:
-    heads = int(text.num_attention_heads)
+    layers, heads = _number(text, "num_hidden_layers", why), _number(text, "num_attention_heads", why)
+    hidden = _number(text, "hidden_size", why)
+    kv_heads = _number(text, "num_key_value_heads", why, heads)
+    width = _number(text, "head_dim", why, hidden // heads)
     return ModelShape(
-        num_layers=int(text.num_hidden_layers),
+        num_layers=layers,
         num_heads=heads,
-        num_kv_heads=int(getattr(text, "num_key_value_heads", None) or heads),
-        head_dim=int(getattr(text, "head_dim", None) or text.hidden_size // heads),
-        hidden_size=int(text.hidden_size),
+        num_kv_heads=kv_heads,
+        head_dim=width,
+        hidden_size=hidden,
         intermediate_size=0,
-        vocab_size=int(text.vocab_size),
-        assumed=(f"only the cache is known of this architecture: {why}",),
+        vocab_size=_number(text, "vocab_size", why),
+        cache=(CachedLayers(layers=layers, heads=kv_heads, key=width, value=width),),
+        doubts=(f"only the cache is computed of this architecture, as if all its layers were alike: {why}",),
     )
+
+
+def _number(text: Any, name: str, why: str, otherwise: int | None = None) -> int:
+    found = getattr(text, name, None)
+    found = otherwise if found is None else found
+    if type(found) is not int or found < 1:
+        raise InvalidConfig(f"{why} Nor does its config give one number for {name}.")
+    return found

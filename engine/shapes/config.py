@@ -1,99 +1,123 @@
 """A transformers config, as plain JSON, to a shape. Needs neither transformers nor the network.
 
 Every error names the field and the fix. What a config leaves out is taken from transformers' own default for
-its type where that is known, and the shape says so (`assumed`); it is never guessed from another model.
+its type where that is known, and the shape says so (`assumed`). What nobody understood stands beside the numbers
+(`doubts`), or the config is refused: a type that is not known, with a field that may say what is cached.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.costs.shape import ModelShape
 from engine.errors import InvalidConfig
+from engine.shapes.cache_dialects import CACHE_DIALECTS
+from engine.shapes.cached import read_caching
+from engine.shapes.config_text import parse
 from engine.shapes.dialects import DIALECTS, HEAD_DIM_REQUIRED, UNKNOWN, Dialect
-from engine.shapes.fields import Fields
-from engine.shapes.layers import read_experts, read_latent, read_window
+from engine.shapes.fields import NAMES, Fields
+from engine.shapes.layer_kinds import LISTS
+from engine.shapes.layers import read_experts, read_latent
+from engine.shapes.text_part import text_part
+from engine.shapes.unread import suspects
 
-INNER_CONFIGS = ("text_config", "llm_config", "language_config")
-ENCODERS = frozenset({"bert", "roberta", "xlm-roberta", "distilbert", "electra", "deberta", "deberta-v2", "albert",
-                      "modernbert", "vit", "clip", "siglip", "wav2vec2", "t5", "bart", "whisper"})  # fmt: skip
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A config that was read once.
+
+    essential  the fields that were looked at, or that raised a doubt: they alone give the same shape
+    """
+
+    shape: ModelShape
+    essential: dict[str, Any]
 
 
 def from_json(text: str) -> ModelShape:
     """A shape from pasted config.json text. Raises InvalidConfig."""
-    if not text.strip():
-        raise InvalidConfig("There is no config here yet. Paste the whole of a model's config.json, braces included.")
-    try:
-        found = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InvalidConfig(
-            f"This is not JSON: {error.msg} in line {error.lineno}, column {error.colno}. "
-            "Paste the whole of config.json, from the first brace to the last."
-        ) from error
-    return from_config(found)
+    return from_config(parse(text))
 
 
 def from_config(config: Mapping[str, Any]) -> ModelShape:
     """A shape from a config's mapping. Raises InvalidConfig."""
-    text, prefix, kind = _text_part(config)
-    dialect = DIALECTS.get(kind, UNKNOWN)
+    return read(config).shape
+
+
+def read(config: Mapping[str, Any]) -> Reading:
+    """A shape from a config's mapping, and the fields that it depends on. Raises InvalidConfig."""
+    text, prefix, kind = text_part(config)
+    dialect = DIALECTS.get(kind) or CACHE_DIALECTS.get(kind) or UNKNOWN
     fields = Fields(text, dialect.defaults, prefix)
-    if kind not in DIALECTS:
-        named = f"model_type {kind!r} is not known here" if kind else "there is no model_type"
-        fields.assumed.append(f"{named}: read like a Llama (gated MLP, two RMS norms a layer, rotated positions)")
+    is_known = kind in DIALECTS or kind in CACHE_DIALECTS
+    if not is_known:
+        named = f"model_type {kind[:60]!r} is not known here" if kind else "there is no model_type"
+        fields.doubts.append(f"{named}: read like a Llama (gated MLP, two RMS norms a layer, rotated positions)")
     try:
-        return _shape(fields, kind, dialect)
+        shape = _shape(fields, kind, dialect)
     except InvalidConfig:
         raise
     except ValueError as error:
         raise InvalidConfig(f"These sizes make no decoder: {error}") from error
+    found = suspects(text, fields.seen, shape.num_layers, has_states=dialect.states)
+    named_found = ", ".join(f"{prefix}{name[:60]}" for name in found[:6])
+    if found and not is_known:
+        raise InvalidConfig(
+            f"model_type {kind[:60]!r} is not known here, and {named_found} may say what its layers cache: the cache "
+            "of such a model cannot be computed. Where a field says no such thing, take it out of the text."
+        )
+    doubts = [*fields.doubts]
+    if found:
+        doubts.append(f"{named_found}: not known of a {kind}, and may change what its layers cache")
+    kept = {name: value for name, value in text.items() if name in fields.seen or name in found}
+    return Reading(replace(shape, doubts=tuple(doubts)), _essential(config, prefix, kept))
 
 
-def _text_part(config: object) -> tuple[Mapping[str, Any], str, str]:
-    """The text model's part of a config, where it lies, and its model type."""
-    if not isinstance(config, Mapping):
-        raise InvalidConfig(f"A config is one JSON object with named fields, got a {type(config).__name__}.")
-    outer = str(config.get("model_type") or "")
-    inner = next((name for name in INNER_CONFIGS if isinstance(config.get(name), Mapping)), None)
-    if inner:
-        text = dict(config[inner])
-        if "tie_word_embeddings" in config:
-            text.setdefault("tie_word_embeddings", config["tie_word_embeddings"])
-        kind = str(text.get("model_type") or f"{outer}_text")
-        return text, f"{inner}.", kind
-    if config.get("is_encoder_decoder") is True:
-        raise InvalidConfig(
-            f"is_encoder_decoder is true: {outer or 'this'} reads with an encoder. "
-            "Loupe's arithmetic is for causal language models, such as Llama, Qwen or GPT-2."
-        )
-    named = config.get("architectures") or []
-    if outer in ENCODERS or (named and not any("CausalLM" in n or "LMHead" in n for n in map(str, named))):
-        what = f"architectures names {named[0]}" if named else f"model_type is {outer!r}"
-        raise InvalidConfig(
-            f"{what}, which is not a causal language model. Give a decoder's config, one whose architectures "
-            "end in ForCausalLM."
-        )
-    return config, "", outer
+def _essential(config: Mapping[str, Any], prefix: str, kept: dict[str, Any]) -> dict[str, Any]:
+    """What was read, where it lay."""
+    named = {"model_type": config["model_type"]} if config.get("model_type") else {}
+    if not prefix:
+        return named | kept
+    inner = prefix.removesuffix(".")
+    if config[inner].get("model_type"):
+        kept = {"model_type": config[inner]["model_type"]} | kept
+    tied = {"tie_word_embeddings": config["tie_word_embeddings"]} if "tie_word_embeddings" in config else {}
+    return named | tied | {inner: kept}
 
 
 def _shape(fields: Fields, kind: str, dialect: Dialect) -> ModelShape:
-    layers, hidden, latent = fields.size("num_layers"), fields.size("hidden_size"), read_latent(fields)
+    layers, hidden, latent = _layers(fields, dialect), fields.size("hidden_size"), read_latent(fields, dialect)
+    fields.seen.update(dialect.aside, {"head_dim"} if latent else ())
     heads = _heads(fields, kind)
     head_dim = latent.nope + latent.rope if latent else _head_dim(fields, kind, hidden, heads)
     kv_heads = _kv_heads(fields, kind, heads)
-    experts = read_experts(fields, kind, dialect, layers)
-    silent = fields.values.get("tie_word_embeddings") is None
-    context = fields.optional_size("context")
-    return ModelShape(
+    caching = read_caching(fields, dialect, layers, kv_heads=kv_heads, head_dim=head_dim, latent=latent)
+    base = ModelShape(
         num_layers=layers,
         num_heads=heads,
         num_kv_heads=kv_heads,
         head_dim=head_dim,
         hidden_size=hidden,
-        intermediate_size=_intermediate(fields, kind, dialect, hidden),
+        intermediate_size=0,
         vocab_size=fields.size("vocab_size"),
+        latent=latent,
+        window=caching.window,
+        context_limit=fields.optional_size("context"),
+        cache=caching.layers,
+        remarks=caching.remarks,
+    )
+    shape = base if caching.layers else _with_weights(base, fields, kind, dialect)
+    return replace(shape, assumed=tuple(fields.assumed))
+
+
+def _with_weights(base: ModelShape, fields: Fields, kind: str, dialect: Dialect) -> ModelShape:
+    """The shape with what its parameters and operations depend on."""
+    silent = fields.get("tie_word_embeddings") is None
+    queries, keys = base.num_heads * base.head_dim, base.num_kv_heads * base.head_dim
+    return replace(
+        base,
+        intermediate_size=_intermediate(fields, kind, dialect, base.hidden_size),
         mlp_matrices=dialect.mlp_matrices,
         tied=dialect.tied if silent else fields.flag("tie_word_embeddings"),
         qkv_bias=fields.flag(dialect.qkv_bias),
@@ -102,16 +126,22 @@ def _shape(fields: Fields, kind: str, dialect: Dialect) -> ModelShape:
         head_bias=fields.flag(dialect.head_bias),
         norms_per_layer=_norms(fields, kind, dialect),
         norm_vectors=dialect.norm_vectors,
-        qk_norm=_qk_norm(fields, dialect, heads * head_dim, kv_heads * head_dim, head_dim),
+        qk_norm=_qk_norm(fields, dialect, queries, keys, base.head_dim),
         sinks=dialect.sinks,
         embedding_norm=dialect.embedding_norm,
         learned_positions=fields.size("context") + dialect.extra_positions if dialect.positions else 0,
-        experts=experts,
-        latent=latent,
-        window=read_window(fields, dialect, layers),
-        context_limit=context,
-        assumed=tuple(fields.assumed),
+        experts=read_experts(fields, kind, dialect, base.num_layers),
     )
+
+
+def _layers(fields: Fields, dialect: Dialect) -> int:
+    """How many layers there are; a hybrid may only list them."""
+    found = fields.optional_size("num_layers")
+    if found is None and dialect.states:
+        pattern = fields.get("hybrid_override_pattern")
+        listed = [fields.names(name) for name in LISTS]
+        found = next((len(one) for one in listed if one), None) or (len(pattern) if isinstance(pattern, str) else None)
+    return found or fields.size("num_layers")
 
 
 def _heads(fields: Fields, kind: str) -> int:
@@ -139,10 +169,11 @@ def _head_dim(fields: Fields, kind: str, hidden: int, heads: int) -> int:
 
 
 def _kv_heads(fields: Fields, kind: str, heads: int) -> int:
+    fields.seen.update(NAMES["num_kv_heads"])
     if kind in ("falcon", "gpt_bigcode"):
         grouped = fields.flag("new_decoder_architecture")
         if not grouped:
-            return 1 if fields.values.get("multi_query", True) else heads
+            return 1 if fields.get("multi_query") is None or fields.flag("multi_query") else heads
     kv_heads = fields.optional_size("num_kv_heads") or heads
     if kv_heads > heads or heads % kv_heads:
         raise InvalidConfig(
@@ -170,7 +201,9 @@ def _norms(fields: Fields, kind: str, dialect: Dialect) -> int:
         )
     if kind == "stablelm" and fields.flag("use_parallel_residual"):
         return 1
-    if kind != "falcon" or fields.values.get("parallel_attn") is False:
+    if kind != "falcon":
+        return dialect.norms_per_layer
+    if fields.get("parallel_attn") is not None and not fields.flag("parallel_attn"):
         return dialect.norms_per_layer
     separate = fields.optional_size("num_ln_in_parallel_attn")
     return separate or (2 if fields.flag("new_decoder_architecture") else 1)

@@ -6,6 +6,7 @@ Nothing is loaded for it: a shape is a handful of numbers.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,8 +15,8 @@ from typing import Any
 import streamlit as st
 
 from engine.costs.shape import ModelShape
-from engine.errors import InvalidConfig, LoupeError
-from engine.shapes import NAMED, from_config, from_json
+from engine.errors import LoupeError
+from engine.shapes import NAMED, parse, read
 from explorer.engines import bridge
 from explorer.hosting.runtime import runtime
 from explorer.labs import controls, live
@@ -23,8 +24,10 @@ from explorer.labs import controls, live
 BY_NAME, LOADED, PASTED, HUB = "by name", "the loaded model", "a config", "from the Hub"
 _AGREED = "loupe_config_agreed"
 CONFIG = "config"  # the pasted config's name in the URL
-MOST_CHARACTERS = 50_000
+MOST_CHARACTERS = 200_000
 LINK_CHARACTERS = 2_000
+NAME = re.compile(r"[\w.-]{1,60}(/[\w.-]{1,60})?")
+ONLY_CACHE = "only the cache of this architecture is known here, not its weights and operations."
 EXAMPLE = '{"model_type": "llama", "num_hidden_layers": 32, "num_attention_heads": 32, …}'
 
 
@@ -37,15 +40,37 @@ class ChosenModel:
     source: str
 
 
-def choose_model(*, default: str = "Llama 3.1 8B") -> ChosenModel | None:
-    """The controls, and what they choose; None where that is no model yet: the page says why."""
+def choose_model(*, default: str = "Llama 3.1 8B", needs_weights: bool = True) -> ChosenModel | None:
+    """The controls, and what they choose, its doubts said; None where that is no model yet: the page says why.
+
+    needs_weights  whether a model of which only the cache is known will not do
+    """
     sources = [BY_NAME, LOADED, PASTED] + ([] if runtime().hosting.is_hosted else [HUB])
     source = controls.choice("Model", sources, url="from", default=BY_NAME, style="segments")
     try:
-        return _chosen(source, default)
+        chosen = _chosen(source, default)
     except LoupeError as error:
         st.text(str(error))
         return None
+    if chosen is None:
+        return None
+    _say_doubts(chosen.shape)
+    if needs_weights and not chosen.shape.knows_weights:
+        st.text(
+            f"{chosen.name}: {ONLY_CACHE} What is computed here needs those. The KV cache lab computes what it caches."
+        )
+        return None
+    return chosen
+
+
+def _say_doubts(shape: ModelShape) -> None:
+    """What was not understood, above every number that rests on it."""
+    if not shape.doubts:
+        return
+    with st.container(border=True, key="doubts"):
+        st.text("Take the numbers below with doubt:")
+        for said in shape.doubts:
+            st.text(f"• {said}.")
 
 
 def _chosen(source: str, default: str) -> ChosenModel | None:
@@ -95,26 +120,20 @@ def _pasted() -> ChosenModel | None:
         "config.json", st.query_params.get(CONFIG, ""), key="pasted_config", max_chars=MOST_CHARACTERS, height=160,
         placeholder=EXAMPLE, persist_state="session",
     )  # fmt: skip
-    shape = from_json(words or "")
-    config = essential(json.loads(words))
-    link = json.dumps(config, separators=(",", ":"))
+    config = parse(words or "")
+    reading = read(config)
+    link = json.dumps(reading.essential, separators=(",", ":"))
     if len(link) <= LINK_CHARACTERS:
         st.query_params[CONFIG] = link
     else:
         st.query_params.pop(CONFIG, None)
         st.text(f"This config is too long for a link ({len(link):,} characters): the link leaves it out.")
-    name = str(config.get("_name_or_path") or f"pasted {config.get('model_type') or 'config'}")
-    return ChosenModel(name, shape, "the config.json pasted here")
+    return ChosenModel(name_of(config), reading.shape, "the config.json pasted here")
 
 
-def essential(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a config that its shape depends on: without any of them another shape comes out, or none."""
-    shape, kept = from_config(config), dict(config)
-    for name in config:
-        fewer = {other: value for other, value in kept.items() if other != name}
-        try:
-            if from_config(fewer) == shape:
-                kept = fewer
-        except InvalidConfig:
-            continue
-    return kept
+def name_of(config: Mapping[str, Any]) -> str:
+    """What to call a pasted model: the name it gives itself where that looks like one, and like no address."""
+    for given, before in ((config.get("_name_or_path"), ""), (config.get("model_type"), "pasted ")):
+        if isinstance(given, str) and NAME.fullmatch(given) and not given.lower().startswith("www."):
+            return before + given
+    return "pasted config"

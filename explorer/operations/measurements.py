@@ -54,11 +54,15 @@ def machine_json(rates: MachineRates | None) -> dict[str, Json] | None:
     }  # fmt: skip
 
 
-def floor_json(record: StepRecord, info: ModelInfo) -> dict[str, Json]:
+def floor_json(record: StepRecord, info: ModelInfo) -> dict[str, Json] | None:
     """What a step's forward has to move and to do at least: the weights, and this session's own cache.
+
+    None for an architecture of which only the cache is known.
 
     Sessions that share a forward read the weights once; each one's floor still has all of them.
     """
+    if not info.shape.knows_weights:
+        return None
     fed = len(record.input_ids)
     size = info.weight_bytes / info.parameters
     weights = streamed_parameters(info.shape, tokens=fed) * size

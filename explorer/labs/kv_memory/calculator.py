@@ -12,24 +12,30 @@ from explorer.labs import charts, controls, shell
 from explorer.labs.charts import number_text
 from explorer.labs.kv_memory import figures
 from explorer.labs.kv_memory.capacity import Room
-from explorer.labs.kv_memory.variants import Kind, kinds
-from explorer.labs.model_choice import ChosenModel
+from explorer.labs.kv_memory.variants import Kind, kinds, own_kind
+from explorer.labs.model_choice import ONLY_CACHE, ChosenModel
 from explorer.pages.theme import format_count
 
 OTHER_MEMORY = "another amount"
 DEVICES = (*(name for name, device in HARDWARE.items() if device.memory), OTHER_MEMORY)
+DOUBTFUL = "Not to the byte: this config was not wholly understood. What was not stands above."
 COMPARED = ("fp32", "bf16", "q8_0", "q4_0")  # precisions of the cache that are drawn beside the chosen one
 
 
 def show(chosen: ChosenModel) -> Room:
-    """Controls, four numbers, three charts. Returns what the controls say."""
+    """Controls, four numbers, three charts; without the weights' size only what needs none. Returns the controls."""
     room, context = _controls(chosen)
     ways = kinds(chosen.shape)
     _headline(room, context)
+    for said in chosen.shape.remarks:
+        st.text(f"{said[0].upper()}{said[1:]}.")
+    if not room.knows_weights:
+        st.text(f"How many sessions fit is not computed: {ONLY_CACHE}")
     shell.source("published", f"{chosen.name}: {chosen.source}" + _assumed(chosen))
     _by_context(room, context, ways)
-    _fit(room, context)
-    _by_batch(room, context)
+    if room.knows_weights:
+        _fit(room, context)
+        _by_batch(room, context)
     return room
 
 
@@ -53,14 +59,22 @@ def _controls(chosen: ChosenModel) -> tuple[Room, int]:
 
 
 def _headline(room: Room, context: int) -> None:
-    per_token = room.shape.kv_bytes_per_token(room.kv_bytes_each)
-    fit = room.sessions(context)
+    is_sure = not room.shape.doubts
+    sizes = {
+        "One token": room.shape.kv_bytes_per_token(room.kv_bytes_each),
+        f"One sequence of {context:,}": room.shape.kv_bytes(context, room.kv_bytes_each),
+        **({"Weights": room.weights} if room.knows_weights else {}),
+    }
     with st.container(horizontal=True, key="library_headline"):
-        st.metric("One token", number_text(per_token, "B"), border=True, help=f"{per_token:,} B, over all layers")
-        size = room.shape.kv_bytes(context, room.kv_bytes_each)
-        st.metric(f"One sequence of {context:,}", number_text(size, "B"), border=True, help=f"{size:,} B")
-        st.metric("Weights", number_text(room.weights, "B"), border=True, help=f"{room.weights:,} B")
-        st.metric("Sessions that fit", format_count(fit), border=True, help=_fit_formula(room, context))
+        for name, size in sizes.items():
+            exact = f"{size:,} B" if is_sure else DOUBTFUL
+            st.metric(name, ("" if is_sure else "≈ ") + number_text(size, "B"), border=True, help=exact)
+        if room.knows_weights:
+            fit = room.sessions(context)
+            shown = ("" if is_sure else "≈ ") + format_count(fit)
+            st.metric("Sessions that fit", shown, border=True, help=_fit_formula(room, context))
+    if not room.knows_weights:
+        return
     if room.for_caches <= 0:
         st.text(
             f"The weights alone take {number_text(room.weights, 'B')}, more than the {_usable(room)} that may be used. "
@@ -87,7 +101,7 @@ def _assumed(chosen: ChosenModel) -> str:
 
 def _by_context(room: Room, context: int, ways: tuple[Kind, ...]) -> None:
     shell.section("Bytes of one sequence", "As the model keeps its cache, and as it could be kept.")
-    limits = {"left beside the weights": room.for_caches, "weights": float(room.weights)}
+    limits = {"left beside the weights": room.for_caches, "weights": float(room.weights)} if room.knows_weights else {}
     rows = [
         {
             "context, tokens": tokens,
@@ -99,7 +113,7 @@ def _by_context(room: Room, context: int, ways: tuple[Kind, ...]) -> None:
         figures.bytes_by_context(ways, room.kv_bytes_each, context, limits, charts.palette()),
         key="cache by context", table=rows,
     )  # fmt: skip
-    shell.source("computed", f"layers × numbers kept per token and layer × {room.kv_bytes_each:g} B × tokens")
+    shell.source("computed", f"{own_kind(room.shape).formula} × {room.kv_bytes_each:g} B × tokens")
 
 
 def _fit(room: Room, context: int) -> None:

@@ -28,6 +28,11 @@ class Room:
     block: int = 16
 
     @property
+    def knows_weights(self) -> bool:
+        """Whether the weights are known, and so what they leave for caches."""
+        return self.shape.knows_weights
+
+    @property
     def weights(self) -> int:
         """Bytes of all weights."""
         return weight_bytes(self.shape, self.weight_bytes_each)

@@ -28,7 +28,7 @@ def bytes_by_context(
             x=CONTEXTS, y=sizes, name=kind.name, mode="lines",
             line={"dash": dash, "width": 4 if kind.is_own else 2},
             customdata=[number_text(size, "B") for size in sizes],
-            hovertemplate=f"%{{x:,}} tokens: <b>%{{customdata}}</b><br>{kind.shape.num_layers} layers × {kind.formula}"
+            hovertemplate=f"%{{x:,}} tokens: <b>%{{customdata}}</b><br>{kind.formula}"
             f" × {kv_bytes_each:g} B × tokens<extra>{kind.name}</extra>",
         )  # fmt: skip
     _mark(figure, context, kinds[0].shape.kv_bytes(context, kv_bytes_each))

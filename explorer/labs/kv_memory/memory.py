@@ -68,10 +68,13 @@ def verdict(use: MemoryUse) -> str:
 def window_words(shape: ModelShape, tokens: int, live: int, bytes_each: float) -> str:
     """What a window would save; empty where there is none, or where it is not full."""
     kept = shape.kv_bytes(tokens, bytes_each)
-    if shape.window is None or kept == shape.kv_bytes_per_token(bytes_each) * tokens:
+    if kept == shape.kv_bytes_per_token(bytes_each) * tokens:
         return ""
+    short = [one for one in shape.cached_layers if one.window]
+    sizes = " or ".join(f"{size:,}" for size in sorted({one.window or 0 for one in short}))
+    layers = sum(one.layers for one in short)
     return (
-        f"{shape.window.layers} of {shape.num_layers} layers only look back {shape.window.size:,} tokens. A cache that "
+        f"{layers} of {shape.num_layers} layers only look back {sizes} tokens. A cache that "
         f"drops older keys there would hold {kept:,} B. This engine keeps all {live:,} B and lets the mask apply the "
         "window, so that every rewind can be done."
     )

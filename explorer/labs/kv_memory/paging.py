@@ -38,7 +38,7 @@ def show(room: Room) -> None:
         most = controls.ladder("Reserved, tokens", MOST, url="most", default=2048)
     lengths = _typed(words) if source == TYPED else _live()
     if lengths:
-        _draw(lengths, block, most, room.shape.kv_bytes_per_token(room.kv_bytes_each))
+        _draw(lengths, block, most, room)
 
 
 def _typed(words: str) -> tuple[int, ...]:
@@ -58,8 +58,9 @@ def _live() -> tuple[int, ...]:
     return lengths
 
 
-def _draw(lengths: tuple[int, ...], block: int, most: int, slot_bytes: int) -> None:
-    colours = charts.palette()
+def _draw(lengths: tuple[int, ...], block: int, most: int, room: Room) -> None:
+    colours, slot_bytes = charts.palette(), room.shape.kv_bytes_per_token(room.kv_bytes_each)
+    each = f"≈ {number_text(slot_bytes, 'B')}" if room.shape.doubts else f"{slot_bytes:,} B"
     try:
         found = [allocate(policy, lengths, most=most, block=block) for policy in POLICIES]
     except InvalidSettings as error:
@@ -74,7 +75,7 @@ def _draw(lengths: tuple[int, ...], block: int, most: int, slot_bytes: int) -> N
             f"{allocation.policy}: {allocation.wasted:,} of {allocation.held:,} slots empty, "
             f"{number_text(allocation.wasted * slot_bytes, 'B')} wasted, {allocation.utilisation:.1%} filled"
         )
-    shell.source("computed", f"slots × {slot_bytes:,} B per token; " + "; ".join(f"{p}: {RULES[p]}" for p in POLICIES))
+    shell.source("computed", f"slots × {each} per token; " + "; ".join(f"{p}: {RULES[p]}" for p in POLICIES))
     shell.source(
         "published",
         "before paging, servers filled 20.4 to 38.2 % of the memory they had set aside, with paging about 96 % "

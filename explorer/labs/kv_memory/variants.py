@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections import Counter
+from dataclasses import dataclass
 
-from engine.costs.shape import ModelShape
+from engine.costs.shape import CachedLayers, ModelShape
+from engine.costs.variants import with_key_heads, without_window, written_out
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A way to keep the cache. `formula` is what one token of one layer adds, in numbers kept."""
+    """A way to keep the cache. `formula` is what one token adds, in numbers kept."""
 
     name: str
     shape: ModelShape
@@ -20,39 +22,26 @@ class Kind:
 def own_kind(shape: ModelShape) -> Kind:
     """How the model itself keeps its cache."""
     if shape.latent:
-        formula = f"latent {shape.latent.kv_rank} + rotated key {shape.latent.rope}"
-        return Kind("as it is: MLA", shape, formula, is_own=True)
-    name = _sharing(shape) + (f", window {shape.window.size:,}" if shape.window else "")
+        return Kind("as it is: MLA", shape, _formula(shape), is_own=True)
+    windows = sorted({one.window for one in shape.cached_layers if one.window})
+    name = _sharing(shape) + (f", window {' or '.join(f'{size:,}' for size in windows)}" if windows else "")
     return Kind(f"as it is: {name}", shape, _formula(shape), is_own=True)
 
 
 def kinds(shape: ModelShape) -> tuple[Kind, ...]:
     """The model as it is first, then what it would be with other key-value heads or without its window."""
     found = [own_kind(shape)]
-    plain = shape
-    if shape.window:
-        plain = replace(shape, window=None)
+    plain = without_window(shape)
+    if plain != shape:
         found.append(Kind("without the window", plain, _formula(plain)))
     if shape.latent:
-        plain = _expanded(plain)
+        plain = written_out(plain)
         found.append(Kind("MLA's keys and values written out", plain, _formula(plain)))
     for heads, name in ((plain.num_heads, "MHA: a key head per query head"), (1, "MQA: one key head for all")):
-        if heads != plain.num_kv_heads:
-            other = replace(plain, num_kv_heads=heads)
+        other = with_key_heads(plain, heads)
+        if other != plain:
             found.append(Kind(name, other, _formula(other)))
     return tuple(found)
-
-
-def _expanded(shape: ModelShape) -> ModelShape:
-    """What a cache without the compression holds: a full key and a full value for every head.
-
-    Keys are nope + rope wide and values `value`; as one width for both, half their sum.
-    """
-    latent = shape.latent
-    assert latent is not None, "only a latent cache can be written out"
-    width, rest = divmod(latent.nope + latent.rope + latent.value, 2)
-    assert rest == 0, "a key and a value together are an even number of numbers"
-    return replace(shape, latent=None, num_kv_heads=shape.num_heads, head_dim=width)
 
 
 def _sharing(shape: ModelShape) -> str:
@@ -62,4 +51,18 @@ def _sharing(shape: ModelShape) -> str:
 
 
 def _formula(shape: ModelShape) -> str:
-    return f"2 × {shape.num_kv_heads} heads × {shape.head_dim}"
+    """What one token adds: so many layers, times the numbers each keeps."""
+    layers: Counter[str] = Counter()
+    for one in shape.cached_layers:
+        layers[_numbers(shape, one)] += one.layers
+    return "; ".join(f"{count} layers × {numbers}" for numbers, count in layers.items())
+
+
+def _numbers(shape: ModelShape, one: CachedLayers) -> str:
+    index = f" + index key {one.index}" if one.index else ""
+    if shape.latent:
+        return f"(latent {one.key} + rotated key {one.value}{index})"
+    widths = (
+        f"2 × {one.heads} heads × {one.key}" if one.key == one.value else f"{one.heads} heads × {one.key + one.value}"
+    )
+    return widths + index

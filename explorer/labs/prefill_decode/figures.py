@@ -24,20 +24,28 @@ def label(prompt_len: int, new_tokens: int) -> str:
 
 
 def measured(times: Sequence[PhaseTimes], priced: Sequence[Request]) -> go.Figure:
-    """Where each request's time went: one bar a request, prefill and decode one after the other."""
+    """Where each request's time went: one bar a request, prefill and decode one after the other.
+
+    priced  what each costs by formula; empty for an architecture of which only the cache is known
+    """
     figure = go.Figure(layout={"title": "Measured time of the two requests", "barmode": "stack"})
     names = [label(t.prompt_len, t.new_tokens) for t in times]
     for phase, values, rates in (
         ("prefill", [t.prefill_ms / 1e3 for t in times], [t.prefill_per_s for t in times]),
         ("decode", [t.decode_ms / 1e3 for t in times], [t.decode_per_s for t in times]),
     ):
-        prices = [request.prefill if phase == "prefill" else request.decode for request in priced]
+        phases = [request.prefill if phase == "prefill" else request.decode for request in priced]
+        prices = [(p.flops, p.moved, p.intensity) for p in phases]
+        formula = (
+            "<br>%{customdata[1]:.3s}FLOP and %{customdata[2]:.3s}B by formula, %{customdata[3]:.3g} FLOP per byte"
+            if priced
+            else ""
+        )
         figure.add_bar(
             y=names, x=values, name=phase, orientation="h",
-            customdata=[[rate, p.flops, p.moved, p.intensity] for rate, p in zip(rates, prices, strict=True)],
-            hovertemplate="%{y}, " + phase + ": %{x:,.3s}s measured<br>%{customdata[0]:,.1f} tokens per second<br>"
-            "%{customdata[1]:.3s}FLOP and %{customdata[2]:.3s}B by formula, "
-            "%{customdata[3]:.3g} FLOP per byte<extra></extra>",
+            customdata=[[rate, *(prices[i] if priced else ())] for i, rate in enumerate(rates)],
+            hovertemplate="%{y}, " + phase + ": %{x:,.3s}s measured<br>%{customdata[0]:,.1f} tokens per second"
+            + formula + "<extra></extra>",
         )  # fmt: skip
     return _requests(figure, "seconds")
 

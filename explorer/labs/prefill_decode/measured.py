@@ -77,12 +77,13 @@ def run(engine: LLMEngine, study: Any, report: progress.Report) -> Future[Any]:
 def _results(engine: LLMEngine, times: tuple[PhaseTimes, ...]) -> None:
     sizes = here.sizes_here(engine)
     rates = here.rates_here(engine)
-    priced = [request(sizes, t.prompt_len, t.new_tokens) for t in times]
-    rows = table.measured_rows(times, priced, rates) if here.is_priced(engine) else table.timed_rows(times)
+    is_priced = here.is_priced(engine)
+    priced = [request(sizes, t.prompt_len, t.new_tokens) for t in times] if is_priced else []
+    rows = table.measured_rows(times, priced, rates) if is_priced else table.timed_rows(times)
     st.text(words.two_requests(times))
     charts.show(figures.measured(times, priced), key="phases-measured", table=rows)
     st.table(table.shown(rows, SHOWN), hide_index=True)
-    if rates is not None and here.is_priced(engine):
+    if rates is not None and is_priced:
         st.text(words.regime(priced[0], sizes, rates))
     source(
         "measured",

@@ -9,6 +9,7 @@ import streamlit as st
 from explorer.hosting.runtime import runtime
 from explorer.labs import charts, live, progress, shell
 from explorer.labs.charts import number_text
+from explorer.labs.model_choice import ONLY_CACHE
 from explorer.labs.roofline import figures
 from explorer.labs.roofline.lower_bounds import SHORT, Levers, Rates, measured
 from explorer.labs.roofline.points import computed_points, measured_points
@@ -24,10 +25,13 @@ def here() -> None:
     engine = live.loaded_engine()
     if session is None or engine is None:
         return
+    info = engine.info
+    if not info.shape.knows_weights:
+        st.text(f"{info.name}: {ONLY_CACHE} So there is nothing to draw it by.")
+        return
     rates = _machine(engine)
     if rates is None:
         return
-    info = engine.info
     precision = SHORT.get(info.dtype, "fp32")
     levers = Levers(weights=precision, cache=precision)
     size = info.weight_bytes // info.parameters

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from engine.costs import Latent, ModelShape
+from engine.costs import ModelShape
 from engine.costs.bytes import PRECISIONS, streamed_parameters, weight_bytes
 from engine.costs.flops import decode_flops
 from engine.costs.speculation import tokens_per_pass
 from engine.costs.step_time import roofline_s
+from engine.costs.variants import with_key_heads, with_latent
 from engine.measure.hardware import Hardware
 
 if TYPE_CHECKING:
@@ -128,15 +129,14 @@ def floor_of(shape: ModelShape, rates: Rates, context: int, levers: Levers) -> F
 
 
 def with_attention(shape: ModelShape, attention: Attention) -> ModelShape:
-    """The same model with another kind of attention. A latent is four heads wide and half a head for positions."""
-    heads, width = shape.num_heads, shape.head_dim
+    """The same model with another kind of attention."""
     if attention == "as built":
         return shape
     if attention == "latent":
-        latent = Latent(q_rank=0, kv_rank=4 * width, nope=width, rope=max(1, width // 2), value=width)
-        return replace(shape, latent=latent)
+        return with_latent(shape)
+    heads = shape.num_heads
     key_heads = {"a key head per query head": heads, "groups of 8": math.ceil(heads / 8), "one key head": 1}[attention]
-    return replace(shape, latent=None, num_kv_heads=key_heads)
+    return with_key_heads(shape, key_heads)
 
 
 def devices_to_hold(floor: Floor, rates: Rates) -> int | None:

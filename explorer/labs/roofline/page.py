@@ -7,6 +7,7 @@ import streamlit as st
 from engine.shapes.book import SCALING_BOOK_30B as BOOK
 from explorer.hosting.runtime import runtime
 from explorer.labs import charts, controls, live, progress, shell
+from explorer.labs.model_choice import ONLY_CACHE
 from explorer.labs.roofline import example, figures, two_precisions
 from explorer.labs.roofline.anywhere import anywhere
 from explorer.labs.roofline.here import here
@@ -35,6 +36,9 @@ def _two_precisions() -> None:
     engine = live.loaded_engine()
     if engine is None:
         st.text("Prefill a prompt first, here above or on the Step page: that loads the model.")
+        return
+    if not engine.info.shape.knows_weights:
+        st.text(f"{engine.info.name}: {ONLY_CACHE} So its steps have no floor to stand above.")
         return
     if engine.info.dtype == "bfloat16":
         st.text(f"{engine.info.name} is loaded in bfloat16 already; this compares float32 with it.")

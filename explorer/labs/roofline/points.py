@@ -10,7 +10,7 @@ from engine.costs import ModelShape
 from engine.costs.bytes import PRECISIONS, prefill_bytes, step_bytes
 from engine.costs.flops import decode_flops, prefill_flops
 from engine.records import StepRecord
-from explorer.labs.roofline.lower_bounds import Levers, Rates
+from explorer.labs.roofline.lower_bounds import Levers, Rates, with_attention
 
 BATCHES = (1, 8, 64, 512)
 PROMPTS = (16, 128, 1024, 8192)
@@ -39,6 +39,7 @@ class Point:
 
 def computed_points(shape: ModelShape, rates: Rates, context: int, levers: Levers) -> tuple[Point, ...]:
     """Decode at several batches and prefill of several prompts, each as fast as the roof allows."""
+    shape = with_attention(shape, levers.attention)
     sizes = {"weight_dtype_bytes": PRECISIONS[levers.weights], "kv_dtype_bytes": PRECISIONS[levers.cache]}
     found = []
     for batch in BATCHES:

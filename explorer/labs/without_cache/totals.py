@@ -119,7 +119,7 @@ def bill(steps: Sequence[RaceStep], prompt_len: int, shape: ModelShape) -> Bill:
 
 def knows_arithmetic(shape: ModelShape) -> bool:
     """Whether the shape holds more than what a cache depends on."""
-    return shape.intermediate_size > 0 or shape.experts is not None
+    return shape.knows_weights
 
 
 def _costs(turns: Sequence[Turn], flops: Callable[[int, int], int | None]) -> Costs:

@@ -43,8 +43,8 @@ def test_the_text_part_of_a_model_that_sees_is_read_and_what_it_leaves_out_is_sa
 def test_an_unknown_type_is_read_like_a_llama_and_says_so():
     shape = from_config(LLAMA | {"model_type": "brandnew"})
     assert shape.parameters == NAMED["Llama 3.1 8B"].shape.parameters
-    assert "model_type 'brandnew' is not known here" in shape.assumed[0]
-    assert not NAMED["Llama 3.1 8B"].shape.assumed
+    assert "model_type 'brandnew' is not known here" in shape.doubts[0]
+    assert not NAMED["Llama 3.1 8B"].shape.doubts
 
 
 def test_older_configs_count_their_windows_by_pattern():

@@ -12,13 +12,12 @@ from streamlit.testing.v1 import AppTest
 from engine.costs.paging import sessions_that_fit
 from engine.errors import InvalidSettings
 from engine.records import MemoryUse
-from engine.shapes import NAMED, from_config, from_json
+from engine.shapes import NAMED, from_config, from_json, read
 from engine.studies.key_records import KeyChange
 from explorer.labs.kv_memory import cache_pictures, figures, memory, pictures, queries
 from explorer.labs.kv_memory.allocation import POLICIES, allocate, block_owners, read_lengths
 from explorer.labs.kv_memory.capacity import Room
 from explorer.labs.kv_memory.variants import kinds
-from explorer.labs.model_choice import essential
 from explorer.pages.theme import PALETTES
 
 DARK = PALETTES["dark"]
@@ -234,7 +233,7 @@ def test_a_pasted_config_is_cut_to_what_its_shape_depends_on():
         "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 128, "vocab_size": 300,
         "hidden_act": "silu", "rope_theta": 10_000.0, "torch_dtype": "bfloat16", "use_cache": True,
     }  # fmt: skip
-    kept = essential(config)
+    kept = read(config).essential
     assert from_config(kept) == from_config(config)
     assert not {"hidden_act", "rope_theta", "torch_dtype", "use_cache", "architectures"} & set(kept)
     for name in kept:

@@ -10,15 +10,24 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.config import EngineConfig
-from engine.costs.bytes import prefill_bytes
+from engine.costs.bytes import prefill_bytes, streamed_parameters
 from engine.measure.hardware import HARDWARE
-from engine.shapes import NAMED
+from engine.shapes import NAMED, from_config
 from explorer.hosting import runtime
+from explorer.labs.kv_memory.variants import kinds
 from explorer.labs.progress import Stopped
 from explorer.labs.roofline import example, figures, levers
 from explorer.labs.roofline.curves import batch_curve
 from explorer.labs.roofline.levers import bars, move
-from explorer.labs.roofline.lower_bounds import Levers, Rates, devices_to_hold, floor_of, published, with_attention
+from explorer.labs.roofline.lower_bounds import (
+    ATTENTIONS,
+    Levers,
+    Rates,
+    devices_to_hold,
+    floor_of,
+    published,
+    with_attention,
+)
 from explorer.labs.roofline.points import computed_points, measured_points
 from explorer.labs.roofline.tables import bar_rows, curve_rows, pair_rows, pair_says, point_rows
 from explorer.labs.roofline.two_precisions import Pair, Run, run_both
@@ -150,16 +159,54 @@ def test_a_bar_says_what_it_waits_for():
 
 def test_the_batch_at_which_linear_layers_turn_is_drawn():
     curve = batch_curve(LARGE, H100, 2048, Levers())
-    assert curve.critical == pytest.approx(295.34, abs=0.01)
+    assert curve.critical == 296  # the first above 989.4e12 ÷ 3.35e12 = 295.34
     assert curve.context == pytest.approx(1476, abs=1)
     figure = figures.batch_curves(curve, COLOURS)
-    assert figure.data[-1].name == "linear layers turn at batch 295"
+    assert figure.data[-1].name == "linear layers turn at batch 296"
     assert all(strict <= general * (1 + 1e-9) for strict, general in zip(curve.strict, curve.general, strict=True))
 
 
-def test_a_mixture_turns_later():
-    mixtral = NAMED["Mixtral 8x7B"].shape
-    assert batch_curve(mixtral, H100, 512, Levers()).critical == pytest.approx(295.34 * 4, abs=0.1)
+@pytest.mark.parametrize(
+    ("name", "batch"), [("DeepSeek-V3", 5404), ("DeepSeek-V2", 3332), ("Qwen3 30B-A3B", 2935), ("Mixtral 8x7B", 1079)]
+)
+def test_a_mixture_turns_where_its_arithmetic_takes_as_long_as_the_weights_it_reads(name, batch):
+    """Attention and head are not spread over experts, so it turns before count ÷ active times the dense batch."""
+    shape = NAMED[name].shape
+    assert batch_curve(shape, H100, 512, Levers()).critical == batch
+
+    def arithmetic_over_reading(tokens: int) -> float:
+        reading = 2 * streamed_parameters(shape, tokens=tokens) / 3.35e12
+        return (2 * tokens * shape.parameters.matmul / 989.4e12) / reading
+
+    assert arithmetic_over_reading(batch - 1) < 1 <= arithmetic_over_reading(batch)
+
+
+def test_windows_count_in_the_context_that_keeps_a_step_waiting_for_memory():
+    """Half of gpt-oss's layers read 128 keys at most: 12·(c + 128) keys are as many as 24·511 when c is 894 or so."""
+    config = {
+        "model_type": "gpt_oss", "num_hidden_layers": 24, "num_attention_heads": 64, "num_key_value_heads": 8,
+        "head_dim": 64, "hidden_size": 2880, "intermediate_size": 2880, "vocab_size": 201_088,
+        "num_local_experts": 32, "num_experts_per_tok": 4, "sliding_window": 128,
+    }  # fmt: skip
+    shape = from_config(config)
+    assert batch_curve(shape, H100, 512, Levers()).context == 892
+    assert batch_curve(replace(shape, window=None), H100, 512, Levers()).context == pytest.approx(511, abs=2)
+
+
+def test_the_attention_lever_and_the_memory_lab_have_one_number_for_one_cache():
+    model = NAMED["DeepSeek-V3"].shape
+    bytes_each = {kind: with_attention(model, kind).kv_bytes_per_token(2) for kind in ATTENTIONS}
+    assert bytes_each["latent"] == model.kv_bytes_per_token(2) == 61 * (512 + 64) * 2 == 70_272
+    assert bytes_each["a key head per query head"] == 61 * 128 * (192 + 128) * 2 == 4_997_120
+    ways = {kind.name: kind.shape.kv_bytes_per_token(2) for kind in kinds(model)}
+    assert ways["MLA's keys and values written out"] == bytes_each["a key head per query head"]
+    assert ways["MQA: one key head for all"] == bytes_each["one key head"]
+
+
+def test_a_point_of_the_roofline_follows_the_lever():
+    moved = Levers(attention="one key head")
+    point = computed_points(LARGE, H100, 32_768, moved)[0]
+    assert point.moved == floor_of(LARGE, H100, 32_768, moved).moved == pytest.approx(138.0e9, abs=0.05e9)
 
 
 def test_one_card_does_not_hold_70b_in_bf16():
