@@ -69,6 +69,8 @@ def _layer(
         found = replace(found, key=width, value=width)
     if heads := inner.optional_size("num_kv_heads"):
         found = replace(found, heads=heads)
+    if kind == SLIDING and (window := inner.optional_size("sliding_window")):
+        found = replace(found, window=window)
     return found
 
 

@@ -30,18 +30,21 @@ CLAIMS = (
         id="kv-depend-on-the-token-alone", verdict="wrong", source=PAGED, measure="prefix",
         see=See("library", {"first": "Once"}),
         said="A token’s key and value come from its embedding and the weights, and from nothing else.",
-        because="In the first layer only. Deeper, a token’s state has read everything in front of it, so another first "
-        "word gives other keys. Otherwise a cache could be reused behind any beginning.",
+        because="In the first layer a key depends on its position as well. Deeper, a token’s state has read everything "
+        "in front of it, so another first word gives other keys. Otherwise a cache could be reused behind any "
+        "beginning.",
         formula="k = W·h, and h of layer l depends on all tokens up to this one", inputs=fixed(model="Llama 3.1 8B"),
         compute=lambda model: (
-            Number("layers where it holds", 1),
-            Number("layers where it does not", shape(model).num_layers - 1),
+            Number("layers where token and position decide", 1),
+            Number("layers where everything in front counts", shape(model).num_layers - 1),
         ),
     ),
     Claim(
-        id="later-tokens-change-nothing", verdict="exact", source=SCALING_BOOK, measure="appended", see=See("library"),
+        id="later-tokens-change-nothing", verdict="conditional", source=SCALING_BOOK, measure="appended",
+        see=See("library"),
         said="Whatever comes later leaves the keys and values of earlier tokens alone.",
-        because="A token sees only what is in front of it. Position schemes that depend on the length break this.",
+        because="Where a token sees only what is in front of it. Positions that depend on the length of the whole "
+        "text break this.",
         formula="d k(i) / d x(j) = 0 for j > i", compute=lambda: (Number("change", 0.0),),
     ),
     Claim(
@@ -56,14 +59,14 @@ CLAIMS = (
         see=See("library", {"model": "Llama 3.1 8B"}),
         said="For each token the cache has a key and a value per layer and head.",
         because="Per key head, of which there are often fewer than query heads. Latent attention keeps one small "
-        "vector instead; a sliding layer, the last few thousand tokens.",
+        "vector instead; a layer with a window, its last tokens; some layers of hybrid models, none.",
         formula="2·L·G·h·b", inputs=fixed(model="Llama 3.1 8B", dtype_bytes=2), compute=_per_head,
     ),
     Claim(
         id="queries-are-not-cached", verdict="exact", source=RASCHKA, see=See("library"),
         said="Queries are not kept, for nobody asks for them again.",
-        because="A query is used in its own step alone. With shared key heads, keeping queries would cost more than "
-        "the cache itself.",
+        because="A query is used in its own step alone. In Llama 3.1 8B, with four query heads a key head, keeping "
+        "queries would cost twice the cache itself.",
         formula="L·H·h·b, beside 2·L·G·h·b", inputs=fixed(model="Llama 3.1 8B", dtype_bytes=2), compute=_queries,
     ),
     Claim(

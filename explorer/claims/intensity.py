@@ -78,8 +78,8 @@ CLAIMS = (
     Claim(
         id="the-critical-batch", verdict="conditional", source=SCALING_BOOK, see=FLOOR,
         said="Past the critical batch, decoding is limited by arithmetic.",
-        because="Its linear layers are. It counts tokens, not requests; fewer bits halve it, experts multiply it, and "
-        "finite matrices raise it.",
+        because="Its linear layers are. It counts tokens, not requests; weights of half the bits halve it, finite "
+        "matrices raise it, and for the experts of a layer it is multiplied: they share the tokens.",
         formula="F·b / (2·BW)",
         inputs=fixed(gpu="H100 SXM", chip="TPU v5e", rows=8192, columns=28_672, experts=16, active=2),
         compute=_critical_depends,

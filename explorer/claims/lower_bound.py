@@ -158,7 +158,7 @@ CLAIMS = (
         compute=lambda gpus: tuple(Number(name, device(name).bandwidth / 1e12, "TB/s") for name in gpus),
     ),
     Claim(
-        id="forty-seven-milliseconds", verdict="exact", source=ARITHMETIC, see=FLOOR,
+        id="forty-seven-milliseconds", verdict="rounded", source=ARITHMETIC, see=FLOOR,
         said="140 GB at three terabytes a second are 47 ms.",
         because="As a division. With the real sizes it comes to 42.",
         formula="W / BW",
@@ -181,9 +181,9 @@ CLAIMS = (
         inputs=fixed(model="Llama 3.1 70B", gpus=("H100 SXM", "H200", "B200")), compute=_other_levers,
     ),
     Claim(
-        id="more-compute-does-not-help", verdict="exact", source=ARITHMETIC, see=FLOOR,
+        id="more-compute-does-not-help", verdict="conditional", source=ARITHMETIC, see=FLOOR,
         said="A faster arithmetic unit would not shorten a step.",
-        because="For one request the arithmetic is 0.3% of the time.",
+        because="Of one request’s: its arithmetic is 0.3% of the time. Of a batch beyond the critical one, it would.",
         formula="2·N / F, over W / BW",
         inputs=fixed(parameters=70e9, gpu="H100 SXM", floor_ms=140e9 / 3e12 * 1e3), compute=_arithmetic,
     ),

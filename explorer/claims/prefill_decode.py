@@ -12,10 +12,15 @@ from explorer.claims.sources import ARITHMETIC, RASCHKA, SCALING_BOOK
 PAIR = See("prefill-decode", {"model": "Llama 3.1 8B", "on": "H100 SXM", "cl": "1000", "cs": "50"})
 
 
+def _turns(name: str) -> float:
+    """The critical batch of a device in 16 bits."""
+    peak = device(name).best_peak("bf16")
+    assert peak is not None, f"no rate of arithmetic is published for {name}"
+    return critical_batch(peak, device(name).bandwidth)
+
+
 def _critical(devices: tuple[str, ...]) -> tuple[Number, ...]:
-    return tuple(
-        Number(name, critical_batch(device(name).peak["bf16"], device(name).bandwidth), "tokens") for name in devices
-    )
+    return tuple(Number(name, _turns(name), "tokens") for name in devices)
 
 
 def _streamed(dense: str, mixture: str) -> tuple[Number, ...]:
@@ -35,21 +40,18 @@ def _intensity(width: int, gpu: str) -> tuple[Number, ...]:
     )
 
 
-def _long_against_short(gpu: str, short: int, long: int) -> tuple[Number, ...]:
+def _long_against_short(devices: tuple[str, ...], short: int, long: int) -> tuple[Number, ...]:
     """In decode steps: a prefill is one step, or as many as its arithmetic takes where that is more."""
-    rate = device(gpu)
-    critical = critical_batch(rate.peak["bf16"], rate.bandwidth)
-    answer_heavy = max(1.0, short / critical) + long - 1
-    prompt_heavy = max(1.0, long / critical) + short - 1
-    return Number("long answer over long prompt", answer_heavy / prompt_heavy, "×"), Number(
-        "tokens in all, both ways", short + long
-    )
+
+    def ratio(critical: float) -> float:
+        return (max(1.0, short / critical) + long - 1) / (max(1.0, long / critical) + short - 1)
+
+    found = [Number(f"{name}, long answer over long prompt", ratio(_turns(name)), "×") for name in devices]
+    return (*found, Number("tokens in all, both ways", short + long))
 
 
-def _prompt_in_steps(gpu: str, prompt: int) -> tuple[Number, ...]:
-    rate = device(gpu)
-    steps = prompt / critical_batch(rate.peak["bf16"], rate.bandwidth)
-    return (Number("the prompt costs", steps, "decode steps"),)
+def _prompt_in_steps(devices: tuple[str, ...], prompt: int) -> tuple[Number, ...]:
+    return tuple(Number(f"{name}, the prompt costs", prompt / _turns(name), "decode steps") for name in devices)
 
 
 def _pairs(models: tuple[str, ...]) -> tuple[Number, ...]:
@@ -116,24 +118,26 @@ CLAIMS = (
     Claim(
         id="one-key-one-value-per-step", verdict="conditional", source=ARITHMETIC, see=See("library"),
         said="A step adds one key with its value, and asks one query.",
-        because="One per layer and key head, and a query per layer and query head: hundreds of each.",
+        because="One per layer and key head, and a query per layer and query head: from 90 keys in SmolLM2-135M to "
+        "9,216 in GPT-3.",
         formula="layers × key heads; layers × query heads",
         inputs=fixed(models=("Llama 3.1 8B", "SmolLM2-135M", "GPT-2", "GPT-3 175B")), compute=_pairs,
     ),
     Claim(
         id="twenty-times-longer", verdict="conditional", source=ARITHMETIC, see=PAIR,
         said="Fifty tokens in and a thousand out take twenty times as long as a thousand in and fifty out.",
-        because="On a large accelerator, almost. Where arithmetic is scarce the ratio shrinks to single digits: the "
-        "lab measures this machine’s.",
+        because="On an H100, almost; on a laptop’s M4 Max it is fifteen times. The scarcer a machine’s arithmetic, the "
+        "smaller the ratio: the lab measures this one’s.",
         formula="(max(1, short / B) + long − 1) / (max(1, long / B) + short − 1), B the critical batch",
-        inputs=fixed(gpu="H100 SXM", short=50, long=1000), compute=_long_against_short,
+        inputs=fixed(devices=("H100 SXM", "Apple M4 Max"), short=50, long=1000), compute=_long_against_short,
     ),
     Claim(
         id="the-prompt-is-cheap", verdict="conditional", source=ARITHMETIC, see=PAIR,
         said="Reading a prompt costs next to nothing beside writing the answer.",
-        because="At full rate on an accelerator, a thousand prompt tokens cost a few steps. On a laptop’s processor "
-        "they cost more than a hundred.",
-        formula="P / (F·b / (2·BW))", inputs=fixed(gpu="H100 SXM", prompt=1000), compute=_prompt_in_steps,
+        because="At full rate on an H100, a thousand prompt tokens cost three to four steps, on a laptop’s M4 Max "
+        "sixteen. Where arithmetic is scarcer they cost more.",
+        formula="P / (F·b / (2·BW))", inputs=fixed(devices=("H100 SXM", "Apple M4 Max"), prompt=1000),
+        compute=_prompt_in_steps,
     ),
     Claim(
         id="arithmetic-stays-flat", verdict="conditional", source=ARITHMETIC,

@@ -126,7 +126,7 @@ STOPPING = (
     Claim(
         id="a-dozen-stop-rules", verdict="wrong", source=VLLM, see=STEP_PAGE,
         said="Engines check a dozen conditions.",
-        because="About half a dozen, wherever one looks. Loupe’s own are counted here, a failure of numbers included.",
+        because="Fewer, wherever one looks. Loupe’s own are counted here, a failure of numbers included.",
         formula="reasons to finish",
         compute=lambda: (Number("of Loupe", len(get_args(FinishReason))),),
     ),

@@ -47,6 +47,9 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {kind: (kind, {}) for kind in 
     "kimi_linear with a list": (
         "kimi_linear", {"linear_attn_config": {"full_attn_layers": [2, 8], "kda_layers": [1, 3, 4, 5, 6, 7]}}
     ),
+    "gemma4_text, layers with sizes of their own": (
+        "gemma4_text", {"per_layer_config": {1: {"head_dim": 32}, 7: {"head_dim": 8}}}
+    ),
     "nemotron_h with letters": ("nemotron_h", {"hybrid_override_pattern": "M*-EM*", "num_hidden_layers": 6}),
 }  # fmt: skip
 
