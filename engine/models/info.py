@@ -6,16 +6,14 @@ a turn with another id than their tokenizer's end of text.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 from transformers import GenerationConfig, PreTrainedModel
 
-from engine.costs.shape import ModelShape
 from engine.facts import ModelInfo
 from engine.measure.clocks import unique_bytes
-from engine.models.loaded_shape import shape_of
+from engine.models.loaded_shape import shape_of_model
 from engine.models.source import Source
 from engine.text.tokenizer import Tokenizer
 
@@ -24,7 +22,7 @@ NOT_DRAWING = ("transformers_version", "_from_model_config", "use_cache", "outpu
 
 def describe(model_id: str, source: Source, model: PreTrainedModel, tokenizer: Tokenizer) -> ModelInfo:
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    shape = _checked(shape_of(model.config), model, parameters)
+    shape = shape_of_model(model)
     first = next(model.parameters())
     return ModelInfo(
         id=model_id,
@@ -50,15 +48,6 @@ def describe(model_id: str, source: Source, model: PreTrainedModel, tokenizer: T
         defaults=_defaults(model.generation_config),
         notes=(*source.notes, *shape.doubts),
     )
-
-
-def _checked(shape: ModelShape, model: PreTrainedModel, parameters: int) -> ModelShape:
-    """The shape, with its weights taken back where the model has others: a type that was read like another one."""
-    routing = (b.numel() for name, b in model.named_buffers() if name.endswith("e_score_correction_bias"))
-    if not shape.knows_weights or shape.parameters.total == parameters + sum(routing):
-        return shape
-    said = f"by the formula it has {shape.parameters.total:,} parameters, loaded are {parameters:,}"
-    return replace(shape, cache=shape.cached_layers, window=None, doubts=(*shape.doubts, said))
 
 
 def _context_limit(config: Any) -> int | None:

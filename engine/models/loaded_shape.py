@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from transformers import PreTrainedConfig
+from transformers import PreTrainedConfig, PreTrainedModel
 
 from engine.costs.shape import CachedLayers, ModelShape
 from engine.errors import InvalidConfig
 from engine.shapes.config import from_config
+
+
+def shape_of_model(model: PreTrainedModel) -> ModelShape:
+    """The shape of a loaded model, its weights taken back where the model has others: it was read like another one."""
+    shape, parameters = shape_of(model.config), sum(one.numel() for one in model.parameters())
+    routing = sum(one.numel() for name, one in model.named_buffers() if name.endswith("e_score_correction_bias"))
+    if not shape.knows_weights or shape.parameters.total == parameters + routing:
+        return shape
+    said = f"by the formula it has {shape.parameters.total:,} parameters, and {parameters:,} are loaded"
+    return replace(shape, cache=shape.cached_layers, window=None, doubts=(*shape.doubts, said))
 
 
 def shape_of(config: PreTrainedConfig) -> ModelShape:

@@ -67,7 +67,8 @@ def _headline(room: Room, context: int) -> None:
     }
     with st.container(horizontal=True, key="library_headline"):
         for name, size in sizes.items():
-            exact = f"{size:,} B" if is_sure else DOUBTFUL
+            over = ", over all layers" if name == "One token" else ""
+            exact = f"{size:,} B{over}" if is_sure else DOUBTFUL
             st.metric(name, ("" if is_sure else "≈ ") + number_text(size, "B"), border=True, help=exact)
         if room.knows_weights:
             fit = room.sessions(context)

@@ -18,6 +18,7 @@ from explorer.labs.kv_memory import cache_pictures, figures, memory, pictures, q
 from explorer.labs.kv_memory.allocation import POLICIES, allocate, block_owners, read_lengths
 from explorer.labs.kv_memory.capacity import Room
 from explorer.labs.kv_memory.variants import kinds
+from explorer.labs.model_choice import name_of
 from explorer.pages.theme import PALETTES
 
 DARK = PALETTES["dark"]
@@ -284,6 +285,53 @@ def test_a_pasted_config_is_computed_and_a_bad_one_names_the_field_and_the_fix()
     page.text_area[0].set_value('{"model_type": "llama", "num_hidden_layers": 2}').run()
     assert not page.exception
     assert "hidden_size" in words(page)
+
+
+HYBRID = {
+    "model_type": "qwen3_next", "num_hidden_layers": 48, "num_attention_heads": 16, "num_key_value_heads": 2,
+    "head_dim": 256, "hidden_size": 2048, "vocab_size": 151_936, "full_attention_interval": 4,
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("app_server")
+def test_a_hybrid_shows_its_cache_and_says_what_is_not_counted():
+    page = opened(**{"from": "a config", "config": json.dumps(HYBRID), "ctx": "8,192"})
+    assert headline(page) == ["24.6 kB", "201 MB"]
+    assert page.metric[0].help == "24,576 B, over all layers"
+    assert "36 of 48 layers keep a state in place of keys and values" in words(page)
+    assert "How many sessions fit is not computed" in words(page)
+
+
+@pytest.mark.usefixtures("app_server")
+def test_a_doubt_stands_above_the_numbers_and_none_is_to_the_byte():
+    config = {**NAMED["Llama 3.1 8B"].config, "num_kv_shared_layers": 4}
+    page = opened(**{"from": "a config", "config": json.dumps(config)})
+    assert headline(page)[0] == "≈ 131 kB"
+    assert page.metric[0].help.startswith("Not to the byte")
+    assert "num_kv_shared_layers: not known of a llama" in words(page)
+    assert "131,072 B per token" not in "".join(caption.value for caption in page.caption)
+
+
+@pytest.mark.usefixtures("app_server")
+def test_a_type_that_is_not_known_is_refused_where_a_field_may_say_what_is_cached():
+    config = {**NAMED["Llama 3.1 8B"].config, "model_type": "https://evil.example", "attn_period": 3}
+    page = opened(**{"from": "a config", "config": json.dumps(config)})
+    assert "attn_period may say what its layers cache" in words(page)
+    assert not page.metric
+
+
+@pytest.mark.parametrize(
+    ("config", "name"),
+    [
+        ({"_name_or_path": "meta-llama/Llama-3.1-8B"}, "meta-llama/Llama-3.1-8B"),
+        ({"model_type": "llama"}, "pasted llama"),
+        ({"model_type": "https://evil.example"}, "pasted config"),
+        ({"_name_or_path": "www.evil.example/x", "model_type": "www.evil.example"}, "pasted config"),
+        ({"_name_or_path": 5, "model_type": ["x"]}, "pasted config"),
+    ],
+)
+def test_a_pasted_model_is_called_what_it_calls_itself_unless_that_is_an_address(config, name):
+    assert name_of(config) == name
 
 
 @pytest.mark.usefixtures("app_server")

@@ -371,6 +371,21 @@ def test_a_model_that_cannot_be_read_leaves_the_rest_of_the_page(app_server):
     assert ("million parameters", "124") in [(metric.label, metric.value) for metric in page.metric]
 
 
+def test_a_model_of_which_only_the_cache_is_known_has_no_floor_and_says_so(app_server):
+    config = {
+        "model_type": "qwen3_next", "num_hidden_layers": 48, "num_attention_heads": 16, "num_key_value_heads": 2,
+        "head_dim": 256, "hidden_size": 2048, "vocab_size": 151_936,
+    }  # fmt: skip
+    page = opened(**{"from": "a config", "config": json.dumps(config)})
+    assert "pasted qwen3_next: only the cache of this architecture is known here" in texts(page)
+
+
+def test_a_doubtful_model_has_its_floor_below_the_doubt(app_server):
+    config = {**NAMED["Llama 3.1 8B"].config, "model_type": "brandnew"}
+    page = opened(**{"from": "a config", "config": json.dumps(config)})
+    assert "model_type 'brandnew' is not known here: read like a Llama" in texts(page)
+
+
 def test_the_loaded_model_is_priced_as_it_is_loaded(app_server, quick_machine):
     page = opened()
     page.button(key="prefill_here").click().run()
