@@ -61,17 +61,20 @@ def read(config: Mapping[str, Any]) -> Reading:
     except ValueError as error:
         raise InvalidConfig(f"These sizes make no decoder: {error}") from error
     found = suspects(text, fields.seen, shape.num_layers, has_states=dialect.states)
-    named_found = ", ".join(f"{prefix}{name[:60]}" for name in found[:6])
-    if found and not is_known:
+    around = {name: value for name, value in config.items() if prefix and not isinstance(value, Mapping)}
+    outside = suspects(around, (), shape.num_layers)
+    named_found = ", ".join([*(f"{prefix}{name[:60]}" for name in found), *(name[:60] for name in outside)][:6])
+    if named_found and not is_known:
         raise InvalidConfig(
             f"model_type {kind[:60]!r} is not known here, and {named_found} may say what its layers cache: the cache "
             "of such a model cannot be computed. Where a field says no such thing, take it out of the text."
         )
     doubts = [*fields.doubts]
-    if found:
+    if named_found:
         doubts.append(f"{named_found}: not known of a {kind}, and may change what its layers cache")
     kept = {name: value for name, value in text.items() if name in fields.seen or name in found}
-    return Reading(replace(shape, doubts=tuple(doubts)), _essential(config, prefix, kept))
+    outer = {name: config[name] for name in outside}
+    return Reading(replace(shape, doubts=tuple(doubts)), outer | _essential(config, prefix, kept))
 
 
 def _essential(config: Mapping[str, Any], prefix: str, kept: dict[str, Any]) -> dict[str, Any]:

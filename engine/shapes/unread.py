@@ -13,7 +13,7 @@ CACHE_WORD = re.compile(
     """
     attention|attn|blocks?|cached?|chunk(ed)?|compress(ed|ion)?|conv|cycles|every|freq|full|global|groups|heads?|hybrid
     |idxs?|index(er)?|indices|interval|kv|lambda|latent|layers?|linear|local|loops?|lora|mamba|mem|memory|mla|offset
-    |passes|pattern|period|rank|recurren(t|ce)|reuse|shared?|sharing|skip|sliding|sparse|ssm|states?|stride|swa|types?
+    |nsa|csa|hca|dsa|cla|kda|gdn|mqa|gqa|retention|passes|pattern|period|rank|recurren(t|ce)|reuse|shared?|sharing|skip|sliding|sparse|ssm|states?|stride|swa|types?
     |value|windows?
     """,
     re.VERBOSE,

@@ -119,6 +119,18 @@ def test_a_hub_config_is_read_from_its_file(monkeypatch, tmp_path):
     assert shape_on_hub(" meta/llama ") == NAMED["Llama 3.1 8B"].shape
 
 
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b" " * 5_000_000, "has 5,000,000 bytes; a config is never so long"), (b"\xff\xfe{}", "is no text in UTF-8"),
+     (b'{"a": ' * 1000, "nests 1,000 brackets")],
+)  # fmt: skip
+def test_a_fetched_file_that_is_no_config_is_refused_in_words(monkeypatch, tmp_path, content, words):
+    (tmp_path / "config.json").write_bytes(content)
+    monkeypatch.setattr("engine.models.hub_shape.hf_hub_download", lambda *a, **k: str(tmp_path / "config.json"))
+    with pytest.raises(InvalidConfig, match=words):
+        shape_on_hub("somebody/some-model")
+
+
 @pytest.mark.parametrize("name", ["../etc/passwd", "a b", "https://huggingface.co/x/y", ""])
 def test_what_is_no_hub_id_is_not_asked_for(name, monkeypatch):
     monkeypatch.setattr("engine.models.hub_shape.hf_hub_download", lambda *a, **k: pytest.fail("asked the Hub"))

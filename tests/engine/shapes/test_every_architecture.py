@@ -24,7 +24,10 @@ from engine.shapes.dialects import DIALECTS
 from tests.engine.shapes.small_configs import small_config
 
 KNOWN = {**DIALECTS, **CACHE_DIALECTS}
+TEN = ("qwen3_next", "qwen3_5_text", "olmo_hybrid", "jamba", "kimi_linear", "gemma2", "gemma3_text", "gemma4_text",
+       "cohere2", "olmo3", "exaone4", "gpt_oss", "llama4_text")  # fmt: skip
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {kind: (kind, {}) for kind in KNOWN} | {
+    **{f"{kind}, ten layers": (kind, {"num_hidden_layers": 10}) for kind in TEN},  # where a period ends matters
     "qwen2 with windows": ("qwen2", {"use_sliding_window": True, "max_window_layers": 5}),
     "qwen3 with windows": ("qwen3", {"use_sliding_window": True, "max_window_layers": 0}),
     "smollm3 with windows": ("smollm3", {"use_sliding_window": True, "sliding_window": 16}),
@@ -48,7 +51,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {kind: (kind, {}) for kind in 
         "kimi_linear", {"linear_attn_config": {"full_attn_layers": [2, 8], "kda_layers": [1, 3, 4, 5, 6, 7]}}
     ),
     "gemma4_text, layers with sizes of their own": (
-        "gemma4_text", {"per_layer_config": {1: {"head_dim": 32}, 7: {"head_dim": 8}}}
+        "gemma4_text", {"per_layer_config": {5: {"head_dim": 32}, 7: {"head_dim": 32}}}
     ),
     "nemotron_h with letters": ("nemotron_h", {"hybrid_override_pattern": "M*-EM*", "num_hidden_layers": 6}),
 }  # fmt: skip

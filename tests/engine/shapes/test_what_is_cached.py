@@ -71,6 +71,7 @@ def test_llama_4_has_its_chunks_where_the_config_lists_no_layers():
 
 def test_qwen2_has_windows_only_where_they_are_switched_on():
     assert from_config(QWEN2).window is None
+    assert from_config(QWEN2 | {"layer_types": ["sliding_attention"] * 32}).window is None
     assert from_config(QWEN2 | {"use_sliding_window": True}).window == Window(size=4096, layers=12)
 
 
@@ -132,6 +133,17 @@ HARMLESS = {
 def test_a_field_about_something_else_raises_no_doubt(name):
     config = LLAMA | {name: HARMLESS[name]}
     assert from_config(config) == NAMED["Llama 3.1 8B"].shape
+
+
+def test_a_field_around_the_text_part_counts_as_well():
+    config = {
+        "model_type": "seer",
+        "text_config": LLAMA,
+        "vision_config": {"num_hidden_layers": 4},
+        "image_token_id": 3,
+    }
+    assert from_config(config) == NAMED["Llama 3.1 8B"].shape
+    assert "kv_cache_stride: not known" in from_config(config | {"kv_cache_stride": 2}).doubts[0]
 
 
 def test_windows_in_the_list_of_a_type_that_has_none_are_doubted():

@@ -98,6 +98,14 @@ def test_a_pair_that_was_stopped_is_not_compared():
     assert "times as long" not in words.two_requests((LONG, stopped))
 
 
+def test_the_measured_chart_needs_no_price():
+    """Of some architectures only the cache is known: their times are drawn all the same."""
+    figure = figures.measured((LONG, SHORT), [])
+    assert tuple(figure.data[0].x) == (1.0, 0.03)
+    assert "FLOP" not in figure.data[0].hovertemplate
+    assert [len(one) for one in figure.data[0].customdata] == [1, 1]
+
+
 def test_the_measured_chart_stacks_the_phases_and_its_table_has_a_row_for_each():
     priced = [request(IN_BF16, 500, 3), request(IN_BF16, 3, 500)]
     figure = figures.measured((LONG, SHORT), priced)
