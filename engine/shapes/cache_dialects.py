@@ -40,11 +40,18 @@ CACHE_DIALECTS: MappingProxyType[str, Dialect] = MappingProxyType(
         "kimi_linear": replace(_STATES, latent=True, layout="kimi"),
         # layers that share, or that have widths of their own
         "gemma3n_text": replace(
-            _PLAIN, layout="alternate", every=5, shares=True,
+            _PLAIN,
+            layout="alternate",
+            every=5,
+            shares=True,
             defaults=_defaults(num_key_value_heads=2, head_dim=256, num_kv_shared_layers=15, sliding_window=512),
         ),
         "gemma4_text": replace(
-            _PLAIN, layout="alternate", every=6, shares=True, wide_globals=True,
+            _PLAIN,
+            layout="alternate",
+            every=6,
+            shares=True,
+            wide_globals=True,
             aside=("global_head_dim", "num_global_key_value_heads", "attention_k_eq_v"),
             defaults=_defaults(num_key_value_heads=4, head_dim=256, sliding_window=512),
         ),
@@ -68,11 +75,11 @@ CACHE_DIALECTS: MappingProxyType[str, Dialect] = MappingProxyType(
         "bitnet": _PLAIN,
         "flex_olmo": _PLAIN,
         "vaultgemma": replace(
-            _PLAIN, layout="alternate", every=2,
+            _PLAIN,
+            layout="alternate",
+            every=2,
             defaults=_defaults(num_key_value_heads=4, head_dim=256, sliding_window=4096),
         ),
-        "ministral3": replace(
-            _PLAIN, layout="windows", defaults=_defaults(num_key_value_heads=8, head_dim=128)
-        ),
+        "ministral3": replace(_PLAIN, layout="windows", defaults=_defaults(num_key_value_heads=8, head_dim=128)),
     }
-)  # fmt: skip
+)

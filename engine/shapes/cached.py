@@ -57,9 +57,14 @@ def read_caching(
 
 
 def _layer(
-    fields: Fields, dialect: Dialect, kind: str, plain: CachedLayers, sizes: Mapping[str, int | None],
-    own: Mapping[str, Any], index: int,
-) -> CachedLayers:  # fmt: skip
+    fields: Fields,
+    dialect: Dialect,
+    kind: str,
+    plain: CachedLayers,
+    sizes: Mapping[str, int | None],
+    own: Mapping[str, Any],
+    index: int,
+) -> CachedLayers:
     """One layer's cache."""
     found = replace(plain, window=sizes.get(kind), index=index if kind == INDEXED else 0)
     if dialect.wide_globals and kind == FULL and not own:

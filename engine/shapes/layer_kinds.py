@@ -10,13 +10,27 @@ from engine.shapes.dialects import Dialect
 from engine.shapes.fields import Fields
 
 FULL, SLIDING, CHUNKED, STATE, BOTH, INDEXED, NOTHING, SHARED = (
-    "full_attention", "sliding_attention", "chunked_attention", "linear_attention", "hybrid", "indexed_attention",
-    "mlp", "shared",
-)  # fmt: skip
+    "full_attention",
+    "sliding_attention",
+    "chunked_attention",
+    "linear_attention",
+    "hybrid",
+    "indexed_attention",
+    "mlp",
+    "shared",
+)
 OTHER_NAMES = MappingProxyType(
-    {"attention": FULL, "mamba": STATE, "conv": STATE, "recurrent": STATE, "moe": NOTHING, "global": FULL,
-     "local": SLIDING, "deepseek_sparse_attention": INDEXED}
-)  # fmt: skip
+    {
+        "attention": FULL,
+        "mamba": STATE,
+        "conv": STATE,
+        "recurrent": STATE,
+        "moe": NOTHING,
+        "global": FULL,
+        "local": SLIDING,
+        "deepseek_sparse_attention": INDEXED,
+    }
+)
 LISTS = ("layer_types", "layers_block_type")
 LETTERS = MappingProxyType({"M": STATE, "*": FULL, "-": NOTHING, "E": NOTHING})  # of Nemotron's pattern
 Rule = Callable[[Fields, Dialect, int], list[str]]
@@ -165,8 +179,19 @@ def _indexed(_: Fields, __: Dialect, layers: int) -> list[str]:
 
 RULES: MappingProxyType[str, Rule] = MappingProxyType(
     {
-        "full": _all_full, "windows": _all_windows, "alternate": _alternating, "after": _after, "chunks": _chunks,
-        "without rotation": _without_rotation, "interval": _interval, "period": _period, "listed": _listed,
-        "letters": _letters, "kimi": _kimi, "alternate states": _alternate_states, "both": _both, "indexed": _indexed,
+        "full": _all_full,
+        "windows": _all_windows,
+        "alternate": _alternating,
+        "after": _after,
+        "chunks": _chunks,
+        "without rotation": _without_rotation,
+        "interval": _interval,
+        "period": _period,
+        "listed": _listed,
+        "letters": _letters,
+        "kimi": _kimi,
+        "alternate states": _alternate_states,
+        "both": _both,
+        "indexed": _indexed,
     }
-)  # fmt: skip
+)

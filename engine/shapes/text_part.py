@@ -9,8 +9,26 @@ from engine.errors import InvalidConfig
 from engine.shapes.fields import shown
 
 INNER_CONFIGS = ("text_config", "llm_config", "language_config")
-ENCODERS = frozenset({"bert", "roberta", "xlm-roberta", "distilbert", "electra", "deberta", "deberta-v2", "albert",
-                      "modernbert", "vit", "clip", "siglip", "wav2vec2", "t5", "bart", "whisper"})  # fmt: skip
+ENCODERS = frozenset(
+    {
+        "bert",
+        "roberta",
+        "xlm-roberta",
+        "distilbert",
+        "electra",
+        "deberta",
+        "deberta-v2",
+        "albert",
+        "modernbert",
+        "vit",
+        "clip",
+        "siglip",
+        "wav2vec2",
+        "t5",
+        "bart",
+        "whisper",
+    }
+)
 
 
 def text_part(config: object) -> tuple[Mapping[str, Any], str, str]:

@@ -37,9 +37,14 @@ def test_critical_batch_in_bf16(name, tokens):
 
 @pytest.mark.parametrize(
     ("name", "fp8", "int8"),
-    [("H100 SXM", 1978.9e12, 1978.9e12), ("H200", 1978.9e12, 1978.9e12), ("H100 PCIe", 1513e12, 1513e12),
-     ("B200", 4500e12, 4500e12), ("RTX 4090", 330.3e12, 660.6e12)],
-)  # fmt: skip
+    [
+        ("H100 SXM", 1978.9e12, 1978.9e12),
+        ("H200", 1978.9e12, 1978.9e12),
+        ("H100 PCIe", 1513e12, 1513e12),
+        ("B200", 4500e12, 4500e12),
+        ("RTX 4090", 330.3e12, 660.6e12),
+    ],
+)
 def test_rates_of_one_byte_formats_as_nvidia_publishes_them(name, fp8, int8):
     assert (HARDWARE[name].peak["fp8"], HARDWARE[name].peak["int8"]) == (fp8, int8)
 

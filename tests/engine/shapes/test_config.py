@@ -121,9 +121,12 @@ def test_a_hub_config_is_read_from_its_file(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b" " * 5_000_000, "has 5,000,000 bytes; a config is never so long"), (b"\xff\xfe{}", "is no text in UTF-8"),
-     (b'{"a": ' * 1000, "nests 1,000 brackets")],
-)  # fmt: skip
+    [
+        (b" " * 5_000_000, "has 5,000,000 bytes; a config is never so long"),
+        (b"\xff\xfe{}", "is no text in UTF-8"),
+        (b'{"a": ' * 1000, "nests 1,000 brackets"),
+    ],
+)
 def test_a_fetched_file_that_is_no_config_is_refused_in_words(monkeypatch, tmp_path, content, words):
     (tmp_path / "config.json").write_bytes(content)
     monkeypatch.setattr("engine.models.hub_shape.hf_hub_download", lambda *a, **k: str(tmp_path / "config.json"))

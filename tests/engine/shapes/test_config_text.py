@@ -18,10 +18,40 @@ from tests.engine.shapes.small_configs import small_config
 
 LLAMA = dict(NAMED["Llama 3.1 8B"].config)
 ODD: tuple[Any, ...] = (
-    None, True, False, 0, 1, -1, 5, 2.5, 1e308, float("inf"), float("-inf"), float("nan"), 10**40, -(10**5000), "", "x",
-    "5", "full_attention", [], [None], [5], [[1]], [1e400], ["sliding_attention"] * 8, ["linear_attention"] * 8,
-    [0, 2, 4], [10**5000], [True] * 8, {}, {"5": 5}, {"5": {"head_dim": "x"}}, {"a": {"b": [1]}}, {"head_dim": 10**30},
-)  # fmt: skip
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    5,
+    2.5,
+    1e308,
+    float("inf"),
+    float("-inf"),
+    float("nan"),
+    10**40,
+    -(10**5000),
+    "",
+    "x",
+    "5",
+    "full_attention",
+    [],
+    [None],
+    [5],
+    [[1]],
+    [1e400],
+    ["sliding_attention"] * 8,
+    ["linear_attention"] * 8,
+    [0, 2, 4],
+    [10**5000],
+    [True] * 8,
+    {},
+    {"5": 5},
+    {"5": {"head_dim": "x"}},
+    {"a": {"b": [1]}},
+    {"head_dim": 10**30},
+)
 NAMES = ("layer_", "head_dim", "0", "5", "x", "num_key_value_heads", "\u202e")
 KNOWN = sorted({**DIALECTS, **CACHE_DIALECTS})
 
@@ -52,14 +82,16 @@ def test_every_field_that_is_read_may_have_any_value(kind):
         ({"architectures": [5]}, "architectures must be a list of names, got a list of 1"),
         ({"model_type": 5}, "model_type must be a name, got 5"),
         ({"mlp_only_layers": 5, "model_type": "qwen3_moe"}, "mlp_only_layers must be a list of whole numbers, got 5"),
-        ({"first_k_dense_replace": "x", "model_type": "olmoe"},
-         "first_k_dense_replace must be a whole number, got 'x'"),
+        (
+            {"first_k_dense_replace": "x", "model_type": "olmoe"},
+            "first_k_dense_replace must be a whole number, got 'x'",
+        ),
         ({"vocab_size": 10**5000}, "vocab_size must be between 1 and 10,000,000, got a number of about 5,000 digits"),
         ({"hidden_size": float("inf")}, "hidden_size must be a whole number, got inf"),
         ({"hidden_size": float("nan")}, "hidden_size must be a whole number, got nan"),
         ({"num_hidden_layers": [1, 2]}, "num_hidden_layers must be a whole number, got a list of 2"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_kind_is_refused_by_name(config, words):
     experts = {"num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 64, "head_dim": 128}
     assert words in str(comes_out(LLAMA | experts | config))
@@ -110,8 +142,13 @@ def _anything(source: random.Random, depth: int = 0) -> object:
 
 def test_random_configs_give_a_shape_a_doubt_or_a_refusal():
     source = random.Random(7)
-    names = sorted({name for kind in ("llama", "gemma4_text", "kimi_linear", "deepseek_v32", "llama4_text")
-                    for name in small_config(kind).to_dict()})  # fmt: skip
+    names = sorted(
+        {
+            name
+            for kind in ("llama", "gemma4_text", "kimi_linear", "deepseek_v32", "llama4_text")
+            for name in small_config(kind).to_dict()
+        }
+    )
     found = set()
     for _ in range(3000):
         config: dict[str, object] = dict(LLAMA) if source.random() < 0.8 else {}

@@ -12,23 +12,47 @@ from engine.shapes import NAMED, from_config
 
 LLAMA = dict(NAMED["Llama 3.1 8B"].config)
 QWEN3_NEXT: dict[str, Any] = {
-    "model_type": "qwen3_next", "num_hidden_layers": 48, "num_attention_heads": 16, "num_key_value_heads": 2,
-    "head_dim": 256, "hidden_size": 2048, "intermediate_size": 5120, "vocab_size": 151_936,
-    "full_attention_interval": 4, "linear_num_key_heads": 16, "linear_key_head_dim": 128,
-}  # fmt: skip
+    "model_type": "qwen3_next",
+    "num_hidden_layers": 48,
+    "num_attention_heads": 16,
+    "num_key_value_heads": 2,
+    "head_dim": 256,
+    "hidden_size": 2048,
+    "intermediate_size": 5120,
+    "vocab_size": 151_936,
+    "full_attention_interval": 4,
+    "linear_num_key_heads": 16,
+    "linear_key_head_dim": 128,
+}
 GEMMA_3N: dict[str, Any] = {
-    "model_type": "gemma3n_text", "num_hidden_layers": 35, "num_kv_shared_layers": 15, "num_attention_heads": 8,
-    "num_key_value_heads": 2, "head_dim": 256, "hidden_size": 2048, "intermediate_size": 16_384, "vocab_size": 262_400,
+    "model_type": "gemma3n_text",
+    "num_hidden_layers": 35,
+    "num_kv_shared_layers": 15,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 2,
+    "head_dim": 256,
+    "hidden_size": 2048,
+    "intermediate_size": 16_384,
+    "vocab_size": 262_400,
     "sliding_window": 512,
-}  # fmt: skip
+}
 DEEPSEEK_32 = dict(NAMED["DeepSeek-V3"].config) | {
-    "model_type": "deepseek_v32", "index_head_dim": 128, "index_n_heads": 64, "index_topk": 2048,
-}  # fmt: skip
+    "model_type": "deepseek_v32",
+    "index_head_dim": 128,
+    "index_n_heads": 64,
+    "index_topk": 2048,
+}
 LLAMA_4: dict[str, Any] = LLAMA | {
-    "model_type": "llama4_text", "num_hidden_layers": 48, "num_attention_heads": 40, "head_dim": 128,
-    "hidden_size": 5120, "intermediate_size": 8192, "intermediate_size_mlp": 16_384, "num_local_experts": 16,
+    "model_type": "llama4_text",
+    "num_hidden_layers": 48,
+    "num_attention_heads": 40,
+    "head_dim": 128,
+    "hidden_size": 5120,
+    "intermediate_size": 8192,
+    "intermediate_size_mlp": 16_384,
+    "num_local_experts": 16,
     "num_experts_per_tok": 1,
-}  # fmt: skip
+}
 QWEN2 = LLAMA | {"model_type": "qwen2", "sliding_window": 4096, "max_window_layers": 20}
 
 
@@ -102,14 +126,29 @@ def test_only_the_cache_is_told_of_a_type_whose_weights_are_not_known():
 
 
 SHAPING = {
-    "num_kv_shared_layers": 4, "cross_layer_attention_sharing": 2, "full_attention_interval": 4,
-    "attn_layer_period": 8, "attn_layer_offset": 4, "layers_that_cache": 16, "sliding_window": 4096,
-    "hybrid_override_pattern": "M*" * 16, "kv_compression_ratio": 4, "num_key_value_heads_per_layer": [8] * 32,
-    "index_head_dim": 128, "attn_layer_indices": [3, 7, 11], "useSlidingAttention": True, "v_head_dim": 64,
-    "linear_attn_config": {"full_attn_layers": [4, 8]}, "block_list": [1, 2, 3], "swa_head_dim": 64,
+    "num_kv_shared_layers": 4,
+    "cross_layer_attention_sharing": 2,
+    "full_attention_interval": 4,
+    "attn_layer_period": 8,
+    "attn_layer_offset": 4,
+    "layers_that_cache": 16,
+    "sliding_window": 4096,
+    "hybrid_override_pattern": "M*" * 16,
+    "kv_compression_ratio": 4,
+    "num_key_value_heads_per_layer": [8] * 32,
+    "index_head_dim": 128,
+    "attn_layer_indices": [3, 7, 11],
+    "useSlidingAttention": True,
+    "v_head_dim": 64,
+    "linear_attn_config": {"full_attn_layers": [4, 8]},
+    "block_list": [1, 2, 3],
+    "swa_head_dim": 64,
     # by their shape alone
-    "plan": ["a", "b"] * 16, "keepers": [0, 5, 9], "recipe": "ab" * 16, "extra": {"num_kv_heads": 2},
-}  # fmt: skip
+    "plan": ["a", "b"] * 16,
+    "keepers": [0, 5, 9],
+    "recipe": "ab" * 16,
+    "extra": {"num_kv_heads": 2},
+}
 
 
 @pytest.mark.parametrize("name", SHAPING)
@@ -120,13 +159,30 @@ def test_a_field_that_may_say_what_is_cached_is_doubted_in_a_known_type_and_refu
 
 
 HARMLESS = {
-    "hidden_act": "silu", "rope_theta": 500_000.0, "rope_scaling": {"rope_type": "llama3", "factor": 8.0},
-    "rms_norm_eps": 1e-5, "attention_dropout": 0.1, "initializer_range": 0.02, "bos_token_id": 1, "use_cache": True,
-    "torch_dtype": "bfloat16", "transformers_version": "4.43.0", "pretraining_tp": 2, "attn_implementation": "sdpa",
-    "quantization_config": {"bits": 4, "group_size": 128}, "auto_map": {"AutoModel": "m.M"}, "head_dim": 128,
-    "num_kv_shared_layers": 0, "sliding_window": None, "use_sliding_window": False, "layer_types": None,
-    "eos_token_id": [1, 2, 3], "unsloth_version": "2025.1", "use_flash_attn": True, "attn_logit_softcapping": 50.0,
-}  # fmt: skip
+    "hidden_act": "silu",
+    "rope_theta": 500_000.0,
+    "rope_scaling": {"rope_type": "llama3", "factor": 8.0},
+    "rms_norm_eps": 1e-5,
+    "attention_dropout": 0.1,
+    "initializer_range": 0.02,
+    "bos_token_id": 1,
+    "use_cache": True,
+    "torch_dtype": "bfloat16",
+    "transformers_version": "4.43.0",
+    "pretraining_tp": 2,
+    "attn_implementation": "sdpa",
+    "quantization_config": {"bits": 4, "group_size": 128},
+    "auto_map": {"AutoModel": "m.M"},
+    "head_dim": 128,
+    "num_kv_shared_layers": 0,
+    "sliding_window": None,
+    "use_sliding_window": False,
+    "layer_types": None,
+    "eos_token_id": [1, 2, 3],
+    "unsloth_version": "2025.1",
+    "use_flash_attn": True,
+    "attn_logit_softcapping": 50.0,
+}
 
 
 @pytest.mark.parametrize("name", HARMLESS)

@@ -288,9 +288,15 @@ def test_a_pasted_config_is_computed_and_a_bad_one_names_the_field_and_the_fix()
 
 
 HYBRID = {
-    "model_type": "qwen3_next", "num_hidden_layers": 48, "num_attention_heads": 16, "num_key_value_heads": 2,
-    "head_dim": 256, "hidden_size": 2048, "vocab_size": 151_936, "full_attention_interval": 4,
-}  # fmt: skip
+    "model_type": "qwen3_next",
+    "num_hidden_layers": 48,
+    "num_attention_heads": 16,
+    "num_key_value_heads": 2,
+    "head_dim": 256,
+    "hidden_size": 2048,
+    "vocab_size": 151_936,
+    "full_attention_interval": 4,
+}
 
 
 @pytest.mark.usefixtures("app_server")

@@ -184,10 +184,18 @@ def test_a_mixture_turns_where_its_arithmetic_takes_as_long_as_the_weights_it_re
 def test_windows_count_in_the_context_that_keeps_a_step_waiting_for_memory():
     """Half of gpt-oss's layers read 128 keys at most: 12·(c + 128) keys are as many as 24·511 when c is 894 or so."""
     config = {
-        "model_type": "gpt_oss", "num_hidden_layers": 24, "num_attention_heads": 64, "num_key_value_heads": 8,
-        "head_dim": 64, "hidden_size": 2880, "intermediate_size": 2880, "vocab_size": 201_088,
-        "num_local_experts": 32, "num_experts_per_tok": 4, "sliding_window": 128,
-    }  # fmt: skip
+        "model_type": "gpt_oss",
+        "num_hidden_layers": 24,
+        "num_attention_heads": 64,
+        "num_key_value_heads": 8,
+        "head_dim": 64,
+        "hidden_size": 2880,
+        "intermediate_size": 2880,
+        "vocab_size": 201_088,
+        "num_local_experts": 32,
+        "num_experts_per_tok": 4,
+        "sliding_window": 128,
+    }
     shape = from_config(config)
     assert batch_curve(shape, H100, 512, Levers()).context == 892
     assert batch_curve(replace(shape, window=None), H100, 512, Levers()).context == pytest.approx(511, abs=2)
@@ -373,9 +381,14 @@ def test_a_model_that_cannot_be_read_leaves_the_rest_of_the_page(app_server):
 
 def test_a_model_of_which_only_the_cache_is_known_has_no_floor_and_says_so(app_server):
     config = {
-        "model_type": "qwen3_next", "num_hidden_layers": 48, "num_attention_heads": 16, "num_key_value_heads": 2,
-        "head_dim": 256, "hidden_size": 2048, "vocab_size": 151_936,
-    }  # fmt: skip
+        "model_type": "qwen3_next",
+        "num_hidden_layers": 48,
+        "num_attention_heads": 16,
+        "num_key_value_heads": 2,
+        "head_dim": 256,
+        "hidden_size": 2048,
+        "vocab_size": 151_936,
+    }
     page = opened(**{"from": "a config", "config": json.dumps(config)})
     assert "pasted qwen3_next: only the cache of this architecture is known here" in texts(page)
 

@@ -62,9 +62,15 @@ def test_flops_of_a_step_are_those_of_a_sweep_without_a_cache_and_of_one_token_w
 
 def test_flops_are_left_out_where_only_the_cache_of_an_architecture_is_known():
     shape = ModelShape(
-        num_layers=2, num_heads=4, num_kv_heads=2, head_dim=16, hidden_size=64, intermediate_size=0, vocab_size=300,
+        num_layers=2,
+        num_heads=4,
+        num_kv_heads=2,
+        head_dim=16,
+        hidden_size=64,
+        intermediate_size=0,
+        vocab_size=300,
         cache=(CachedLayers(layers=2, heads=2, key=16, value=16),),
-    )  # fmt: skip
+    )
     assert bill(race(4, [1.0, 1.0], [2.0, 2.0]), 4, shape).cached.flops == ()
 
 
