@@ -65,10 +65,11 @@ def judge_memory(tally: Tally, record: StepRecord, name: str, weight_bytes: int,
     tally.within(
         f"{name} reserved cache bytes", memory.kv_reserved_bytes, memory.kv_live_bytes, psutil.virtual_memory().total
     )
-    tally.within(f"{name} process bytes", memory.process_bytes, 1, psutil.virtual_memory().total)
+    if memory.process_bytes is not None:  # the system may not say
+        tally.within(f"{name} process bytes", memory.process_bytes, 1, psutil.virtual_memory().total)
     device = memory.device_allocated_bytes
     if is_cuda:
         tally.within(f"{name} device bytes", device, 1, math.inf)
     else:
         tally.same(f"{name} device bytes", device, None)
-    tally.within(f"{name} captured bytes", memory.capture_bytes, 0, max(memory.process_bytes, device or 0))
+    tally.within(f"{name} captured bytes", memory.capture_bytes, 0, max(memory.process_bytes or math.inf, device or 0))

@@ -18,6 +18,7 @@ from engine.studies.self_check.bounds import Bounds
 from engine.studies.self_check.judge_cache import StockCache, judge_bytes, judge_norms, judge_tensors, weight_bytes
 from engine.studies.self_check.judge_draw import judge_draw
 from engine.studies.self_check.judge_logits import is_readable, judge_logits
+from engine.studies.self_check.judge_penalty import judge_penalised_ends
 from engine.studies.self_check.judge_run import judge_ids, judge_memory, judge_times
 from engine.studies.self_check.judge_stages import judge_stages
 from engine.studies.self_check.judge_stops import Limits, judge_stops, stop_strings
@@ -96,6 +97,7 @@ class Study:
         judge_stages(lines.stages, judged, stages, spreads)
         judge_draw(lines.draws, judged, spreads[0], spreads[-1])
         info = self.stepper.info
+        judge_penalised_ends(lines.stages, judged, len(state.prompt_ids), info.end_ids)
         limits = Limits(
             info.end_ids, info.context_limit, step + 1, len(context) + 1, token_bytes * len(context), token_bytes
         )

@@ -33,6 +33,7 @@ CAUGHT_BY = {
     "candidates": "ranks and histogram",
     "candidates.logits": "logits",
     "stages": "stages",
+    "penalised_ends": "stages",
     "draw": "sampled tokens",
     "stops": "stop rules",
     "finish_reason": "stop rules",
@@ -130,7 +131,7 @@ def session():
     everything = SamplingParams(temperature=0.8, top_k=60, top_p=0.95, min_p=0.02, repetition_penalty=1.2)
     stop = StopRules(max_new_tokens=50, stop_strings=("never there",), max_kv_bytes=10**6)
     made = engine.create_session(sampling=everything, seed=6, stop=stop)
-    made.prefill((40, 50, 60)).result()
+    made.prefill((40, 7, 60)).result()  # an EOS token in the prompt: the penalty meets it
     made.step().result()
     yield made
     engine.close()
