@@ -19,6 +19,7 @@ class ModelInfo:
     kv_bytes_per_token  what one token adds to the cache over all layers, by formula
     shape               its sizes, for the cost model
     context_limit       tokens the model was made for; None where the config does not say
+    rope_switch         tokens at which its rotary embeddings change; None where they do not
     defaults            the model's own generation_config, shown and applied only when asked for
     """
 
@@ -44,3 +45,10 @@ class ModelInfo:
     has_chat_template: bool
     defaults: MappingProxyType[str, object]
     notes: tuple[str, ...] = ()  # doubts found while importing, in words
+    rope_switch: int | None = None
+
+    def limit_for(self, prompt_tokens: int) -> int | None:
+        """Tokens that a session with such a prompt may hold; see forward/rotary.py for the switch."""
+        if self.rope_switch is not None and prompt_tokens <= self.rope_switch:
+            return min(self.rope_switch, self.context_limit or self.rope_switch)
+        return self.context_limit

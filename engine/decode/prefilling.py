@@ -46,11 +46,22 @@ class Fed:
     reused_tokens: int = 0
 
 
-def require_prompt(prompt_ids: Sequence[int], info: ModelInfo, most_kv_bytes: int = 0) -> None:
-    """Raise where a prompt cannot be run; `most_kv_bytes` is what a session may hold, 0 for no limit."""
-    limit = info.context_limit
+def require_prompt(
+    prompt_ids: Sequence[int], info: ModelInfo, most_kv_bytes: int = 0, *, began_with: int | None = None
+) -> None:
+    """Raise where a prompt cannot be run; `most_kv_bytes` is what a session may hold, 0 for no limit.
+
+    began_with  where a whole run is fed at once: how many of the tokens were its prompt
+    """
+    began_with = len(prompt_ids) if began_with is None else began_with
+    limit = info.limit_for(began_with)
     if not prompt_ids:
         raise EmptyPrompt("The prompt is empty: the model needs at least one token to run on. Type something.")
+    if began_with == info.rope_switch:
+        raise PromptTooLong(
+            f"The prompt is {began_with:,} tokens, where {info.name} changes its rotary embeddings, so it could "
+            "not be continued. Add or remove a token."
+        )
     if limit is not None and len(prompt_ids) >= limit:
         over = len(prompt_ids) - limit + 1
         raise PromptTooLong(
@@ -72,6 +83,8 @@ def feed(
 ) -> Generator[None, None, Fed]:
     """Make `store` hold `token_ids`, at most `chunk` of them per forward; what it holds of them is not run."""
     reused, spent, started = store.length, 0.0, now_ms()
+    if reused == 0:
+        store.prompt_length = len(token_ids)
     for start in range(reused, len(token_ids), chunk):
         part = tuple(token_ids[start : start + chunk])
         is_last = start + chunk >= len(token_ids)
@@ -98,7 +111,10 @@ def feed_prompt(
         state.incoming = known.store.fork(len(prompt_ids))
         return Fed(state.incoming, known.row, started, 0.0, len(prompt_ids))
     with prefixes.filling(prompt_ids):
-        state.incoming = prefixes.fork_common(prompt_ids, chunk) or stepper.runner.new_store()
+        limit = stepper.info.limit_for(len(prompt_ids))
+        shared = prefixes.fork_common(prompt_ids, chunk, lambda known: stepper.info.limit_for(len(known)) == limit)
+        state.incoming = shared or stepper.runner.new_store()
+        state.incoming.prompt_length = len(prompt_ids)
         fed = yield from feed(stepper.runner, state.incoming, prompt_ids, chunk, progress)
         prefixes.put(prompt_ids, fed.store, fed.row)
     return fed
@@ -143,11 +159,12 @@ def rebuild(
     """Fill `state` from a recipe: the cache by prefilling, the records from the rows that come out."""
     if not recipe.prompt_ids:
         return
-    require_prompt(recipe.token_ids[:-1] or recipe.prompt_ids, stepper.info, stepper.most_kv_bytes)
+    fed = recipe.token_ids[:-1] or recipe.prompt_ids
+    require_prompt(fed, stepper.info, stepper.most_kv_bytes, began_with=len(recipe.prompt_ids))
     with state.filling():
-        fed = yield from feed_prompt(stepper, state, recipe.prompt_ids, chunk, progress)
-        fresh = _fresh(state, fed.store, recipe.prompt_ids, roles)
-        _redo(stepper, fresh, recipe, recipe.prompt_ids, fed.row.logits)
+        prompt = yield from feed_prompt(stepper, state, recipe.prompt_ids, chunk, progress)
+        fresh = _fresh(state, prompt.store, recipe.prompt_ids, roles)
+        _redo(stepper, fresh, recipe, recipe.prompt_ids, prompt.row.logits)
         yield from _redo_continuation(stepper, fresh, recipe, progress)
         fresh.sampling, fresh.stop, fresh.seed = recipe.sampling, recipe.stop, recipe.seed
         stepper.recheck(fresh)

@@ -192,7 +192,8 @@ class Stepper:
             disconnected=state.stopped == "disconnect",
         )
         rules, info = state.stop, self.info
-        stops, reason = check_stops(seen, rules, end_ids=info.end_ids, context_limit=info.context_limit)
+        limit = info.limit_for(len(state.prompt_ids))
+        stops, reason = check_stops(seen, rules, end_ids=info.end_ids, context_limit=limit)
         shown, held = split_held(joined.text, rules.stop_strings, checked=checked, finished=reason is not None)
         return Verdict(stops, reason, shown, held, joined.pending)
 

@@ -1,1 +1,1 @@
-"""One forward pass of the model over many sessions, and the KV cache it reads and extends."""
+"""One forward pass: what the model is given beside its tokens, and what it does with them."""

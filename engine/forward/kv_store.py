@@ -28,6 +28,7 @@ class KVStore:
         self.num_layers = num_layers
         self.alike = alike
         self.length = 0  # tokens that every layer holds; moves only when a forward is complete
+        self.prompt_length = 0  # tokens that the sequence began with; 0 until it is fed (forward/rotary.py)
         self._block: Tensor | None = None  # (L, 2, G, C, D); keys are 0, values 1
         self._keys: list[Tensor | None] = [None] * num_layers
         self._values: list[Tensor | None] = [None] * num_layers
@@ -86,12 +87,12 @@ class KVStore:
             if self._keys[layer] is not None:
                 keys, values = self.view(layer, length)
                 branch.append(layer, keys, values)
-        branch.length = length
+        branch.length, branch.prompt_length = length, self.prompt_length
         return branch
 
     def clear(self) -> None:
         """Drop the tensors."""
-        self.length = 0
+        self.length = self.prompt_length = 0
         self._block = None
         self._keys = [None] * self.num_layers
         self._values = [None] * self.num_layers

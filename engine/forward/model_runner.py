@@ -20,6 +20,7 @@ from engine.forward.forward_pass import ForwardPass, LayerQuery, LayersDone, run
 from engine.forward.kv_store import KVStore
 from engine.forward.model_cache import StoreCache
 from engine.forward.ragged import RaggedBatch
+from engine.forward.rotary import follow_prompts
 from engine.measure.clocks import now_ms, synchronise
 
 LogitRows = Literal["none", "last", "all"]
@@ -72,6 +73,7 @@ class ModelRunner:
         self.between_layers: Callable[[], None] | None = None  # called there by long forwards on a CPU
         self.num_layers = int(model.config.get_text_config().num_hidden_layers)
         attention.install(model)
+        follow_prompts(model)
         observed = self._warm_up()
         self.keys_are_cached = observed.direct
         self.layers_are_alike = _alike(observed)
@@ -89,6 +91,8 @@ class ModelRunner:
         num_new = len(batch[0].token_ids)
         assert all(len(feed.token_ids) == num_new for feed in batch), "one forward feeds one number of tokens"
         stores = [feed.store for feed in batch]
+        for store in stores:
+            store.prompt_length = store.prompt_length or num_new
         forward_pass = ForwardPass(
             stores, [s.length for s in stores], num_new, keep_queries=self.keep_queries, direct=self.keys_are_cached,
             pause=self._pause(num_new),
@@ -108,6 +112,7 @@ class ModelRunner:
         It lets others in as a forward of several tokens does.
         """
         empty = self.new_store()
+        empty.prompt_length = len(token_ids)
         forward_pass = ForwardPass(
             [empty], [0], len(token_ids), keep_queries=self.keep_queries, keeps_cache=False,
             direct=self.keys_are_cached, pause=self._pause(len(token_ids)),

@@ -8,7 +8,7 @@ the chunk length whoever feeds them, so what is taken over is, bit for bit, what
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -46,12 +46,13 @@ class PrefixCache:
             self._snapshots.move_to_end(ids)
         return known
 
-    def fork_common(self, ids: Ids, chunk: int) -> KVStore | None:
+    def fork_common(self, ids: Ids, chunk: int, is_alike: Callable[[Ids], bool] = lambda _: True) -> KVStore | None:
         """A store that holds the longest run of whole chunks that `ids` shares with a kept prompt.
 
-        At least one token is left to feed: its row draws the first token.
+        At least one token is left to feed: its row draws the first token. `is_alike` says of a kept prompt whether
+        what it begins with would have the same keys here.
         """
-        shared = {known: _common_chunks(known, ids, chunk) for known in self._snapshots}
+        shared = {known: _common_chunks(known, ids, chunk) for known in self._snapshots if is_alike(known)}
         best = max(shared, key=shared.__getitem__, default=None)
         if best is None or shared[best] == 0:
             return None

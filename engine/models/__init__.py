@@ -1,1 +1,1 @@
-"""From a name to a loaded model: where it is found, whether it fits, what is known of it."""
+"""Models: found, fetched, imported, loaded, and proven before they are used."""

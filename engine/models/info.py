@@ -12,6 +12,7 @@ from typing import Any
 from transformers import GenerationConfig, PreTrainedModel
 
 from engine.facts import ModelInfo
+from engine.forward.rotary import rope_switch
 from engine.measure.clocks import unique_bytes
 from engine.models.loaded_shape import shape_of_model
 from engine.models.source import Source
@@ -24,6 +25,7 @@ def describe(model_id: str, source: Source, model: PreTrainedModel, tokenizer: T
     parameters = sum(parameter.numel() for parameter in model.parameters())
     shape = shape_of_model(model)
     first = next(model.parameters())
+    switch = rope_switch(model)
     return ModelInfo(
         id=model_id,
         name=source.name,
@@ -46,7 +48,17 @@ def describe(model_id: str, source: Source, model: PreTrainedModel, tokenizer: T
         end_ids=_end_ids(model, tokenizer),
         has_chat_template=tokenizer.has_chat_template,
         defaults=_defaults(model.generation_config),
-        notes=(*source.notes, *shape.doubts),
+        notes=(*source.notes, *shape.doubts, *_rotary_note(switch)),
+        rope_switch=switch,
+    )
+
+
+def _rotary_note(switch: int | None) -> tuple[str, ...]:
+    if switch is None:
+        return ()
+    return (
+        f"Texts of more than {switch:,} tokens get other rotary embeddings (longrope), in all their cached keys. A run "
+        f"keeps the ones of its prompt, so a run that begins with fewer than {switch:,} tokens ends at {switch:,}.",
     )
 
 

@@ -112,7 +112,7 @@ class Race:
     def require_room(self, info: ModelInfo) -> None:
         """Refuse a race that would run past what the model reads."""
         require_prompt(self.prompt_ids, info)
-        limit, needed = info.context_limit, len(self.prompt_ids) + self.new_tokens - 1
+        limit, needed = info.limit_for(len(self.prompt_ids)), len(self.prompt_ids) + self.new_tokens - 1
         if limit is not None and needed > limit:
             raise PromptTooLong(
                 f"{len(self.prompt_ids):,} prompt tokens and {self.new_tokens:,} new ones need {needed:,} positions; "

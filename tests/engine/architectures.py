@@ -13,6 +13,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel, PreT
 
 from engine.config import EngineConfig
 from engine.facts import ModelInfo
+from engine.forward.rotary import rope_switch
 from engine.llm_engine import LLMEngine
 from engine.measure.clocks import unique_bytes
 from engine.models.loaded_shape import shape_of
@@ -148,6 +149,7 @@ def loaded(model: PreTrainedModel, *, end_ids: tuple[int, ...] = (), context_lim
         end_ids=end_ids,
         has_chat_template=False,
         defaults=MappingProxyType({}),
+        rope_switch=rope_switch(model),
     )
     return LoadedModel(info, model, Tokenizer(byte_tokenizer()))
 
