@@ -181,7 +181,10 @@ def _sync(folder: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # Windows opens no folder, and writes the rename down by itself
+        return
     try:
         os.fsync(handle)
     finally:

