@@ -20,14 +20,17 @@ import torch
 from engine.config import EngineConfig, Recipe, SamplingParams, StopRules
 from engine.decode.session_state import SessionState
 from engine.decode.stepping import Stepper
-from engine.errors import EngineBusy, EngineStopped
+from engine.errors import EngineBusy, EngineStopped, UnsupportedModel
 from engine.forward.capture import CaptureRing
 from engine.forward.model_runner import ModelRunner
 from engine.forward.prefix_cache import PrefixCache
+from engine.kernels.install import restore
 from engine.kernels.speed_up import KernelReport, speed_up
 from engine.measure.clocks import now_ms
 from engine.measure.machine_rates import MachineRates, known, measure
+from engine.models.load_errors import in_words
 from engine.models.loader import LoadedModel
+from engine.models.proof import ask_stock, prove
 from engine.models.stock import follow_weights, share_weights
 from engine.records import StepRecord
 from engine.serving.counters import EngineCounters, EngineHealth, Meter
@@ -201,15 +204,30 @@ class LLMEngine:
         return measure(*self._format(), again=again)
 
     def _prepare(self) -> Server:
-        self.stock = share_weights(self.model)
-        if self.config.fast_kernels and self.info.device == "cpu" and self.info.dtype == "float32":
-            self.kernels = speed_up(self.model, threads=torch.get_num_threads())
-        follow_weights(self.stock, self.model)
-        runner = ModelRunner(self.model, keep_queries=self.config.capture)
+        with in_words(self.info.name):
+            runner, may_share = self._proven()
         prefixes = PrefixCache(self.config.prefix_bytes)
         most = self.config.budgets.session_kv_bytes
         stepper = Stepper(runner, self.tokenizer, self.info, prefixes=prefixes, most_kv_bytes=most)
-        return Server(stepper, self._queues, self.sessions, self._meter, max_batch=self.config.max_batch)
+        most = self.config.max_batch if may_share else 1
+        return Server(stepper, self._queues, self.sessions, self._meter, max_batch=most)
+
+    def _proven(self) -> tuple[ModelRunner, bool]:
+        """The model's forward, held against the stock model, and whether sessions may share it."""
+        self.stock = share_weights(self.model)
+        expected = ask_stock(self.stock)
+        if self.config.fast_kernels and self.info.device == "cpu" and self.info.dtype == "float32":
+            self.kernels = speed_up(self.model, threads=torch.get_num_threads(), check=False)
+        follow_weights(self.stock, self.model)
+        runner = ModelRunner(self.model, keep_queries=self.config.capture)
+        try:
+            return runner, prove(runner, self.stock, expected)
+        except UnsupportedModel as error:
+            if self.kernels is None or not self.kernels.applied:
+                raise
+            restore(self.model)  # our kernels may be what is wrong
+            self.kernels = KernelReport(False, str(error))
+            return runner, prove(runner, self.stock, expected)
 
     def _fail_waiting(self, message: str) -> None:
         for request in self._queues.drain():

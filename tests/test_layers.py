@@ -20,6 +20,7 @@ LEVELS = {
     **dict.fromkeys(("tiles", "claim_records"), 1),
     **dict.fromkeys(("head_reader", "claim_checks", "studies"), 4),
     **dict.fromkeys(("shapes.hub", "shapes.loaded"), 2),
+    "models.proof": 3,
 }  # every other file of engine/ is a part, level 2; a file in a package has its package's level unless named
 
 

@@ -61,6 +61,7 @@ class StoreLayer(CacheLayerMixin):  # type: ignore[no-untyped-call]
         return max(self.forward_pass.past) + query_length, 0
 
     def get_seq_length(self) -> int:
+        self.forward_pass.asked_length |= self.forward_pass.in_attention
         return max(self.forward_pass.past)
 
     def get_max_length(self) -> int:

@@ -6,12 +6,13 @@ tokens that the store already holds, against the cached prefix, to recover what 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 from transformers import PreTrainedModel
 
 from engine.errors import UnsupportedModel
@@ -77,6 +78,7 @@ class ModelRunner:
         observed = self._warm_up()
         self.keys_are_cached = observed.direct
         self.layers_are_alike = _alike(observed)
+        self.may_share = not observed.asked_length  # a batch has many lengths: whoever asks for one gets a wrong one
 
     def new_store(self) -> KVStore:
         """An empty cache for one session."""
@@ -193,12 +195,16 @@ class ModelRunner:
         store = KVStore(self.num_layers, alike=False)
         forward_pass = ForwardPass([store], [0], 1, keep_queries=False, observe=True)
         name = type(self.model).__name__
+        hooks = list(_watch_attention(self.model, forward_pass))
         try:
             self._call(forward_pass, [(0,)], "last")
         except (TypeError, AttributeError, AssertionError) as error:
             raise UnsupportedModel(
                 f"{name} cannot be stepped: {error}. Choose a model of another architecture."
             ) from error
+        finally:
+            for hook in hooks:
+                hook.remove()
         missing = sorted(set(range(self.num_layers)) - forward_pass.called)
         if missing:
             raise UnsupportedModel(
@@ -214,3 +220,18 @@ def _alike(observed: ForwardPass) -> bool:
         return False
     shape = next(iter(observed.shapes))  # query (1, H, 1, D), keys (G, 1, D), values (G, 1, D)
     return shape[4:7] == shape[7:]
+
+
+def _watch_attention(model: nn.Module, forward_pass: ForwardPass) -> Iterator[RemovableHandle]:
+    """Let `forward_pass` know while the attention of a layer runs. Masks ask for a length, too, and rightly."""
+
+    def enter(*_: object) -> None:
+        forward_pass.in_attention = True
+
+    def leave(*_: object) -> None:
+        forward_pass.in_attention = False
+
+    for module in model.modules():
+        if isinstance(getattr(module, "layer_idx", None), int):
+            yield module.register_forward_pre_hook(enter)
+            yield module.register_forward_hook(leave)

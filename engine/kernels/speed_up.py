@@ -36,7 +36,7 @@ class KernelReport:
     replaced    (class name, how many) of the modules that got a fast forward
     bundles     matrices joined from two or three
     row_layers  decoder layers with a shorter way for one row
-    difference  largest difference between a logit before and after, as a share of the largest logit
+    difference  largest difference between a logit before and after, as a share of the largest logit; None: unchecked
     seconds     what all this took
     """
 
@@ -46,23 +46,26 @@ class KernelReport:
     replaced: tuple[tuple[str, int], ...] = ()
     bundles: int = 0
     row_layers: int = 0
-    difference: float = 0.0
+    difference: float | None = None
     seconds: float = 0.0
 
 
-def speed_up(model: PreTrainedModel, *, threads: int) -> KernelReport:
-    """Speed up `model` in place, once, when it is loaded. A model that cannot be is left as it is."""
+def speed_up(model: PreTrainedModel, *, threads: int, check: bool = True) -> KernelReport:
+    """Speed up `model` in place, once, when it is loaded. A model that cannot be is left as it is.
+
+    check  run it both ways and compare; the engine's own proof (models/proof.py) does that and more
+    """
     started = time.perf_counter()
     if reason := _unfit(model):
         return KernelReport(False, reason)
     with torch.inference_mode(False), torch.no_grad():  # parameters must stay ordinary tensors
-        before = _logits(model)
+        before = _logits(model) if check else None
         matrices = find_matrices(model)
         chosen, choices = choose_kernels(_by_shape(matrices), threads)
         row_layers = refit(model, matrices, chosen, threads)
-        difference = _difference(before, _logits(model))
+        difference = None if before is None else _difference(before, _logits(model))
     _give_back()
-    if not difference <= TOLERANCE:  # this way round, a NaN does not pass
+    if difference is not None and not difference <= TOLERANCE:  # this way round, a NaN does not pass
         restore(model)
         reason = f"logits differed by {difference:.1e} of the largest one"
         return KernelReport(False, reason, difference=difference, seconds=time.perf_counter() - started)
