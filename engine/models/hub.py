@@ -12,17 +12,22 @@ from huggingface_hub import HfApi, snapshot_download
 from huggingface_hub.errors import GatedRepoError, HFValidationError, RepositoryNotFoundError
 
 from engine.errors import ImportFailed, ModelNotFound, ModelUnreachable, UnsupportedModel
-from engine.models.fit import check_fits, free_memory
+from engine.models.fit import check_fits
 from engine.models.model_folder import Progress
+from engine.models.placement import device_for, dtype_for, free_on, memory_of
+from engine.models.safetensors_files import INTEGERS, SINGLE, chosen_of
 
 if TYPE_CHECKING:
+    import torch
     from huggingface_hub import ModelInfo as HubInfo
 
 TIMEOUT_S = 8.0  # somebody is waiting: a Hub that does not answer is reported, not waited for
-FILES = ["*.json", "*.jinja", "*.txt", "*.safetensors", "tokenizer.model"]
+FILES = ["*.json", "*.jinja", "*.txt", "tokenizer.model"]  # and one set of weights
 
 
-def fetch_from_hub(repo: str, progress: Progress, *, token: Literal[False] | None = None) -> tuple[Path, str]:
+def fetch_from_hub(
+    repo: str, progress: Progress, device: str, dtype: str, *, token: Literal[False] | None = None
+) -> tuple[Path, str]:
     """The local folder of a Hub model, and its licence. Without a network, what was fetched earlier.
 
     token  None: the user's own, where there is one; False: none
@@ -41,22 +46,29 @@ def fetch_from_hub(repo: str, progress: Progress, *, token: Literal[False] | Non
         ) from error
     except Exception as error:  # the HTTP library behind the Hub client, and so its errors, differ by version
         return _fetched_earlier(repo, error), "see its Hub page"
-    return _download(repo, info, progress, token), _licence(info)
+    return _download(repo, info, progress, device, dtype, token), _licence(info)
 
 
 def _licence(info: HubInfo) -> str:
     return str(info.card_data.get("license") or "not stated") if info.card_data else "not stated"
 
 
-def _download(repo: str, info: HubInfo, progress: Progress, token: Literal[False] | None) -> Path:
-    sizes = [file.size or 0 for file in info.siblings or () if file.rfilename.endswith(".safetensors")]
-    if not sizes:
+def _download(
+    repo: str, info: HubInfo, progress: Progress, device: str, dtype: str, token: Literal[False] | None
+) -> Path:
+    sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
+    weights = chosen_of(sizes)
+    if not weights:
         raise UnsupportedModel(f"{repo} has no safetensors weights on the Hub, and Loupe loads no others.")
-    check_fits(repo, sum(sizes), free_memory(), "memory")
-    progress(f"Downloading {repo} ({sum(sizes) / 1e9:.1f} GB)", 0.1)
+    stored = sum(sizes[name] for name in weights)
+    place = device_for(device)
+    check_fits(repo, _held(info, stored, place, dtype), free_on(place), memory_of(place))
+    progress(f"Downloading {repo} ({stored / 1e9:.1f} GB)", 0.1)
     try:
         return Path(
-            snapshot_download(repo, revision=info.sha, allow_patterns=FILES, etag_timeout=TIMEOUT_S, token=token)
+            snapshot_download(
+                repo, revision=info.sha, allow_patterns=[*FILES, *weights], etag_timeout=TIMEOUT_S, token=token
+            )
         )
     except OSError as error:
         raise ImportFailed(f"{repo} could not be stored: {error}. HF_HOME names another place for it.") from error
@@ -66,9 +78,21 @@ def _download(repo: str, info: HubInfo, progress: Progress, token: Literal[False
         ) from error
 
 
+def _held(info: HubInfo, stored: int, device: torch.device, dtype: str) -> int:
+    """Bytes of the weights once loaded; as stored where the Hub does not count them or their format stays."""
+    counted = getattr(info.safetensors, "parameters", None) or {}
+    keeps = dtype == "auto" and device.type != "cpu"
+    if keeps or not counted:
+        return stored
+    width = dtype_for(dtype, device, None).itemsize
+    return sum(count * INTEGERS.get(kind, width) for kind, count in counted.items())
+
+
 def _fetched_earlier(repo: str, why: Exception) -> Path:
     try:
-        return Path(snapshot_download(repo, allow_patterns=FILES, local_files_only=True))
+        return Path(
+            snapshot_download(repo, allow_patterns=[*FILES, SINGLE, "model-*.safetensors"], local_files_only=True)
+        )
     except OSError as error:
         raise ModelUnreachable(
             f"There is no folder {Path(repo).absolute()}, so {repo} was taken for a Hub model, and the Hub does not "

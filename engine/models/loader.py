@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import psutil
@@ -25,12 +26,15 @@ from transformers import (
 )
 
 from engine.config import EngineConfig
-from engine.errors import CorruptModel, InvalidSettings, UnsupportedModel
+from engine.errors import CorruptModel, UnsupportedModel
 from engine.facts import ModelInfo
-from engine.models.architecture import read_config
-from engine.models.fit import check_fits, free_memory, stored_bytes, weight_files
+from engine.models.architecture import check_sizes, read_config
+from engine.models.fit import check_fits
 from engine.models.info import describe
+from engine.models.load_errors import in_words
 from engine.models.model_folder import Progress, check_contents, forget, read_manifest
+from engine.models.placement import device_for, dtype_for, free_on, memory_of
+from engine.models.safetensors_files import held_bytes, read_headers
 from engine.models.source import Source, locate
 from engine.models.transformers_output import quiet_transformers
 from engine.text.tokenizer import Tokenizer
@@ -49,15 +53,19 @@ def load_model(config: EngineConfig, progress: Progress | None = None) -> Loaded
     """The model `config` names: in eval mode, on its device, its parameters not asking for gradients."""
     report = progress or (lambda text, done: None)
     use_threads(config.threads)
-    source = locate(config.model, report, hub_token=config.hub_token)
-    try:
-        return _load(source, config, report)
-    except CorruptModel:
-        if not source.imported:
-            raise
-        forget(source.folder)  # our own copy has been damaged: make it again, once
-        report("The imported copy is damaged; importing again", 0.0)
-        return _load(locate(config.model, report, hub_token=config.hub_token), config, report)
+    with in_words(config.model):
+        find = partial(
+            locate, config.model, report, device=config.device, dtype=config.dtype, hub_token=config.hub_token
+        )
+        source = find()
+        try:
+            return _load(source, config, report)
+        except CorruptModel:
+            if not source.imported:
+                raise
+            forget(source.folder)  # our own copy has been damaged: make it again, once
+            report("The imported copy is damaged; importing again", 0.0)
+            return _load(find(), config, report)
 
 
 def use_threads(wanted: int) -> None:
@@ -73,15 +81,12 @@ def use_threads(wanted: int) -> None:
 
 
 def _load(source: Source, config: EngineConfig, progress: Progress) -> LoadedModel:
-    device = _device(config.device)
+    device = device_for(config.device)
     model_config = read_config(source.folder, source.name)
-    dtype = _dtype(config.dtype, device, model_config)
-    files = weight_files(source.folder)
-    if not files:
-        raise UnsupportedModel(f"{source.folder} has no safetensors weights, and Loupe loads no others.")
-    needed = stored_bytes(files, dtype.itemsize)
-    place = "memory" if device.type == "cpu" else "GPU memory"
-    check_fits(source.name, needed, _free(device), place)
+    dtype = dtype_for(config.dtype, device, model_config.get_text_config().dtype or model_config.dtype)
+    weights = read_headers(source.folder)
+    check_sizes(source.folder, model_config, weights)
+    check_fits(source.name, held_bytes(weights, dtype.itemsize), free_on(device), memory_of(device))
     progress(f"Loading {source.name}", 0.95)
     with ThreadPoolExecutor(1) as beside:  # hashing reads the same bytes that loading needs next
         contents = _check_beside(beside, source)
@@ -98,24 +103,6 @@ def _check_beside(pool: ThreadPoolExecutor, source: Source) -> Future[None]:
     if manifest is None:
         return pool.submit(lambda: None)
     return pool.submit(check_contents, source.folder, manifest)
-
-
-def _device(wanted: str) -> torch.device:
-    if wanted == "cuda" and not torch.cuda.is_available():
-        raise InvalidSettings("device is cuda, and PyTorch finds no CUDA device here. Use cpu or auto.")
-    return torch.device("cpu" if wanted == "cpu" or not torch.cuda.is_available() else "cuda")
-
-
-def _dtype(wanted: str, device: torch.device, config: PreTrainedConfig) -> torch.dtype:
-    if wanted != "auto":
-        named: torch.dtype = getattr(torch, wanted)
-        return named
-    own = config.get_text_config().dtype or config.dtype
-    return own if device.type == "cuda" and isinstance(own, torch.dtype) else torch.float32
-
-
-def _free(device: torch.device) -> int:
-    return free_memory() if device.type == "cpu" else torch.cuda.mem_get_info(device)[0]
 
 
 def _tokenizer(source: Source) -> Tokenizer:

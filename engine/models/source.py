@@ -33,8 +33,14 @@ class Source:
     notes: tuple[str, ...] = ()
 
 
-def locate(named: str, progress: Progress, *, hub_token: bool = True) -> Source:
-    """The folder of the model, imported or downloaded first where needed. `hub_token`: with the user's own token."""
+def locate(
+    named: str, progress: Progress, *, device: str = "auto", dtype: str = "auto", hub_token: bool = True
+) -> Source:
+    """The folder of the model, imported or downloaded first where needed.
+
+    device, dtype  what it will be loaded for: a download that would not fit there is refused
+    hub_token      whether the user's own token goes along to the Hub
+    """
     if named in MODELS:
         return _from_registry(named, progress)
     path = Path(named).expanduser()
@@ -49,7 +55,7 @@ def locate(named: str, progress: Progress, *, hub_token: bool = True) -> Source:
         )
     from engine.models.hub import fetch_from_hub
 
-    folder, licence = fetch_from_hub(named, progress, token=None if hub_token else False)
+    folder, licence = fetch_from_hub(named, progress, device, dtype, token=None if hub_token else False)
     return Source(folder, named.rpartition("/")[2], "from the Hub, as stored", licence)
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import http.server
 import json
 import os
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import huggingface_hub.constants
 import pytest
 import torch
 from transformers import (
+    AutoConfig,
     BertConfig,
     BertForMaskedLM,
     FalconConfig,
@@ -21,6 +24,7 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
+from engine.__main__ import main
 from engine.config import EngineConfig
 from engine.errors import (
     CorruptModel,
@@ -30,8 +34,9 @@ from engine.errors import (
     ModelUnreachable,
     UnsupportedModel,
 )
-from engine.models import fit, hub, loader
+from engine.models import fit, hub, loader, placement
 from engine.models.loader import load_model
+from engine.models.safetensors_files import StoredTensor, held_bytes, read_headers
 from tests.engine.tiny_models import tiny_folder
 
 
@@ -196,17 +201,52 @@ def test_a_model_larger_than_free_memory_is_refused_before_loading(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tiny_folder(tmp_path)
-    monkeypatch.setattr(loader, "free_memory", lambda: 1_000)
+    monkeypatch.setattr(placement, "free_memory", lambda: 1_000)
     monkeypatch.setattr(loader, "_weights", lambda *_: pytest.fail("loaded anyway"))
     with pytest.raises(ModelTooLarge, match="of memory are free"):
         load_model(on_cpu(folder))
 
 
 def test_the_estimate_counts_values_in_the_dtype_they_will_have(tmp_path: Path) -> None:
-    files = fit.weight_files(tiny_folder(tmp_path))
+    weights = read_headers(tiny_folder(tmp_path))
     parameters = load_model(on_cpu(tmp_path)).info.parameters
-    assert fit.stored_bytes(files, 2) == 2 * parameters
-    assert fit.stored_bytes(files, None) == 4 * parameters
+    assert held_bytes(weights, 2) == 2 * parameters
+    assert held_bytes(weights, 4) == 4 * parameters
+    assert held_bytes({"ids": StoredTensor("I32", (3, 5))}, 2) == 60  # integers stay what they are
+
+
+def test_the_same_weights_in_a_second_layout_are_counted_once(tmp_path: Path) -> None:
+    folder = tiny_folder(tmp_path)
+    once = held_bytes(read_headers(folder), 4)
+    shutil.copy(folder / "model.safetensors", folder / "consolidated.safetensors")
+    assert held_bytes(read_headers(folder), 4) == once
+
+
+def test_a_folder_with_another_layout_alone_says_what_it_has(tmp_path: Path) -> None:
+    folder = tiny_folder(tmp_path)
+    (folder / "model.safetensors").rename(folder / "consolidated.safetensors")
+    with pytest.raises(UnsupportedModel, match=r"no safetensors weights .* \(only consolidated\.safetensors\)"):
+        load_model(on_cpu(folder))
+
+
+def siblings(**sizes: int) -> SimpleNamespace:
+    """What the Hub says of a repository of 100 values in bfloat16."""
+    files = [SimpleNamespace(rfilename=name.replace("__", "."), size=size) for name, size in sizes.items()]
+    counted = SimpleNamespace(parameters={"BF16": 100, "I32": 5})
+    return SimpleNamespace(siblings=files, sha="0", card_data=None, safetensors=counted)
+
+
+def test_the_hub_is_asked_for_one_set_of_weights_in_the_bytes_that_will_be_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked, fetched = [], []
+    monkeypatch.setattr(hub, "check_fits", lambda _name, needed, _free, place: checked.append((needed, place)))
+    monkeypatch.setattr(hub, "snapshot_download", lambda _repo, **kw: fetched.append(kw["allow_patterns"]) or "x")
+    info = siblings(model__safetensors=220, consolidated__safetensors=220, config__json=9)
+    for dtype in ("auto", "bfloat16"):
+        hub._download("a/b", info, lambda *_: None, "cpu", dtype)
+    assert checked == [(420, "memory"), (220, "memory")]  # 100 values in 4 or 2 bytes, 5 integers in 4
+    assert fetched[0] == [*hub.FILES, "model.safetensors"]
 
 
 def test_a_containers_limit_counts_where_it_is_lower(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,6 +264,37 @@ def test_attention_that_cannot_be_seen_is_refused_by_name(tmp_path: Path) -> Non
     ).save_pretrained(tmp_path)
     with pytest.raises(UnsupportedModel, match=r"falcon.*attention interface"):
         load_model(on_cpu(tmp_path))
+
+
+def hybrid(folder: Path, kind: str) -> Path:
+    """A tiny folder whose config speaks of layers that keep no keys and values."""
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "vocab_size": 300}
+    config = AutoConfig.for_model(kind, **sizes)
+    config.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("qwen3_next", "linear_attention"),
+        ("lfm2", "conv"),
+        ("deepseek_v32", "indexed_attention"),
+        ("jamba", "linear_attention"),
+        ("mamba", "linear_attention"),
+        ("rwkv", "RWKV|no attention heads|running state"),
+    ],
+)
+def test_a_hybrid_is_refused_by_the_kind_of_its_layers_before_its_weights_are_read(
+    tmp_path: Path, kind: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = hybrid(tmp_path, kind)
+    if kind == "lfm2":
+        edit_json(folder / "config.json", layer_types=["conv", "full_attention"])
+    with pytest.raises(UnsupportedModel, match=words):
+        load_model(on_cpu(folder))
+    assert main(["Hi", "--model", str(folder), "--device", "cpu"]) == 2
+    assert capsys.readouterr().err.startswith("error: ")
 
 
 def test_an_encoder_decoder_is_refused_by_name(tmp_path: Path) -> None:
