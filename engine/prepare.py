@@ -44,7 +44,9 @@ def prepare(named: str) -> None:
     """Import the model if that has not been done. Raises LoupeError where it cannot be."""
     if is_ready(named):
         return
-    with TerminalProgress() as progress:
+    from engine.models.load_errors import in_words  # loads torch, as the import does
+
+    with TerminalProgress() as progress, in_words(named):
         locate(named, progress)
 
 

@@ -6,16 +6,18 @@ in F32 and often its embedding in Q8_0.
 
 from __future__ import annotations
 
-import struct
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gguf import GGUFReader
 
-from engine.errors import CorruptModel
+from engine.errors import CorruptModel, LoupeError
+from engine.models.gguf_kinds import check_numbers, refuse_what_is_no_model
 
+SIZE_KEYS = ("block_count", "embedding_length", "attention.head_count")
 END_KEYS = ("eos_token_id", "eot_token_id", "eom_token_id")
 # Spellings by which chat models end a turn; counted as an end only where the file's own template writes them.
 TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>", "<|END_OF_TURN_TOKEN|>", "<|return|>")
@@ -35,6 +37,8 @@ class GgufFacts:
     """One GGUF file.
 
     values     weights in the file; pre-computed rotary factors are not weights
+    tensors    name -> shape, the rows first
+    sizes      what the metadata says of SIZE_KEYS; None where they do not
     quantised  the most common storage type by number of values: "Q4_1", "F16"
     pre        how text is split before merging; "" where the file does not say
     end_ids    every id the file declares an end, and its template's end of turn
@@ -45,6 +49,8 @@ class GgufFacts:
     name: str
     licence: str
     values: int
+    tensors: Mapping[str, tuple[int, ...]]
+    sizes: Mapping[str, Any]
     quantised: str
     tokenizer: str
     pre: str
@@ -62,16 +68,23 @@ def read_facts(path: Path) -> GgufFacts:
     """Raises CorruptModel where the file is cut short or is no GGUF file."""
     try:
         reader = GGUFReader(path)
-        fields = _Fields(reader)
-        architecture = str(fields.get("general.architecture", ""))
-        if not architecture:
-            raise ValueError("it does not name its architecture")
-    except (ValueError, IndexError, KeyError, struct.error, UnicodeDecodeError, OverflowError) as error:
+        refuse_what_is_no_model(path, {key: field.contents() for key, field in reader.fields.items()})
+        return _facts(path, reader)
+    except LoupeError:
+        raise
+    except Exception as error:  # the reader takes every byte for what it says
         raise CorruptModel(f"{path} is not a whole GGUF file: {error}. Fetch it again.") from error
+
+
+def _facts(path: Path, reader: GGUFReader) -> GgufFacts:
+    fields = _Fields(reader)
+    architecture = str(fields.get("general.architecture"))
     sizes: Counter[str] = Counter()
     for tensor in reader.tensors:
         if not tensor.name.startswith("rope_"):
             sizes[tensor.tensor_type.name] += int(tensor.n_elements)
+    stated = {key: fields.get(f"{architecture}.{key}") for key in SIZE_KEYS}
+    check_numbers(path, stated)
     window = fields.get(f"{architecture}.attention.sliding_window")
     return GgufFacts(
         path=path,
@@ -79,6 +92,8 @@ def read_facts(path: Path) -> GgufFacts:
         name=str(fields.get("general.name", path.stem)),
         licence=str(fields.get("general.license", "not stated")),
         values=sum(sizes.values()),
+        tensors={tensor.name: tuple(int(size) for size in reversed(tensor.shape)) for tensor in reader.tensors},
+        sizes=stated,
         quantised=sizes.most_common(1)[0][0] if sizes else "F32",
         tokenizer=str(fields.get("tokenizer.ggml.model", "")),
         pre=str(fields.get("tokenizer.ggml.pre", "")),

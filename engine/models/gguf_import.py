@@ -8,6 +8,7 @@ are split, further end ids, a sliding window) is put right here, and what cannot
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,20 +16,30 @@ from typing import Any
 
 import torch
 from tokenizers import pre_tokenizers
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, modeling_gguf_pytorch_utils
+from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    PreTrainedConfig,
+    PreTrainedModel,
+    modeling_gguf_pytorch_utils,
+)
 
+from engine.decode.faults import is_out_of_memory
 from engine.errors import CorruptModel, UnsupportedModel
 from engine.models.bundled_wheel import fetch_gguf
 from engine.models.fit import check_fits, free_memory
 from engine.models.gguf_facts import DIGITS_THEN_GPT2, OWN_PATTERN, GgufFacts, read_facts
+from engine.models.gguf_kinds import check_built, check_sizes
 from engine.models.model_folder import Facts, Progress, import_once, is_whole, model_path, path_for_file
 from engine.models.registry import ModelSpec
+from engine.models.tokenizer_files import SAMPLE, differs_from_beside
 from engine.models.transformers_output import quiet_transformers
 from engine.text.token_bytes import vocabulary_bytes
 
 FLOAT32_BYTES = 4
 TOKENIZER_ROOM = 60_000_000  # disk for everything that is not weights
-SAMPLE = "The 3 foxes'  jump: 2,048 times 🦊 — naïve\n\tdone."  # text that any tokenizer must give back unchanged
 
 
 def import_spec(spec: ModelSpec, progress: Progress) -> Path:
@@ -50,6 +61,7 @@ def import_gguf(path: Path, progress: Progress) -> Path:
         return target
     progress("Reading the GGUF file", 0.0)
     facts = read_facts(path)
+    _require_room(facts)  # before anything is written
     needed = facts.values * FLOAT32_BYTES + TOKENIZER_ROOM
     return import_once(target, needed, lambda folder: convert(path, folder, progress), progress)
 
@@ -58,13 +70,50 @@ def convert(path: Path, folder: Path, progress: Progress) -> Facts:
     """Write config, weights and tokenizer of a GGUF file into an empty folder."""
     progress("Reading the GGUF file", 0.40)
     facts = read_facts(path)
-    twice = 2 * facts.values * FLOAT32_BYTES  # unpacked tensors and the model they go into
-    check_fits(f"Importing {path.name}", twice, free_memory(), "memory")
+    _require_room(facts)
     notes = [*facts.doubts, *_write_model(facts, folder, progress)]
     progress("Building the tokenizer", 0.80)
     notes += _write_tokenizer(facts, folder)
     progress("Saving", 0.95)
     return Facts(facts.name, facts.origin, facts.licence, path.name, tuple(notes))
+
+
+def _require_room(facts: GgufFacts) -> None:
+    """Refuse what the file cannot fill, and what would not fit: judged by the model that will be built."""
+    config = _config(facts)
+    check_sizes(facts.path, facts.sizes, facts.tensors)
+    with quiet_transformers(), torch.device("meta"):
+        model: Any = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
+    built = sum(parameter.numel() for parameter in model.parameters())
+    check_built(facts.path, built, facts.values)
+    twice = 2 * max(built, facts.values) * FLOAT32_BYTES  # unpacked tensors and the model they go into
+    check_fits(f"Importing {facts.path.name}", twice, free_memory(), "memory")
+
+
+def _config(facts: GgufFacts) -> PreTrainedConfig:
+    """What the metadata describes. Nothing is built."""
+    try:
+        with quiet_transformers(), _alone(facts) as where:
+            config: PreTrainedConfig = AutoConfig.from_pretrained(**where)
+    except Exception as error:  # config classes check themselves in many ways
+        raise UnsupportedModel(
+            f"GGUF files of architecture {facts.architecture!r} cannot be imported here: {error} "
+            "Use the model's safetensors folder instead."
+        ) from error
+    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
+        raise UnsupportedModel(f"{facts.path} ({facts.architecture}) does not write text token by token.")
+    return config
+
+
+@contextmanager
+def _alone(facts: GgufFacts) -> Iterator[dict[str, Any]]:
+    """Where transformers finds the file, in an empty folder: what else lies beside it may be another model's."""
+    with tempfile.TemporaryDirectory() as empty:
+        yield {
+            "pretrained_model_name_or_path": empty,
+            "gguf_file": str(facts.path.absolute()),
+            "local_files_only": True,
+        }
 
 
 def _write_model(facts: GgufFacts, folder: Path, progress: Progress) -> list[str]:
@@ -98,16 +147,20 @@ def _unpack(facts: GgufFacts, progress: Progress) -> PreTrainedModel:
     text = f"Unpacking {facts.values / 1e6:,.1f} M weights from {facts.quantised}"
     progress(text, low)
     try:
-        with quiet_transformers(), _reporting(lambda done: progress(text, low + (high - low) * done)):
+        with (
+            quiet_transformers(),
+            _reporting(lambda done: progress(text, low + (high - low) * done)),
+            _alone(facts) as where,
+        ):
             pair: Any = AutoModelForCausalLM.from_pretrained(
-                facts.path.parent,
-                gguf_file=facts.path.name,
+                **where,
                 dtype=torch.float32,
                 attn_implementation="eager",  # else a GGUF may bring an attention of its own
                 output_loading_info=True,
-                local_files_only=True,
             )
-    except (ValueError, NotImplementedError, KeyError) as error:
+    except Exception as error:  # readers of many architectures, and not all raise ValueError
+        if is_out_of_memory(error):
+            raise
         raise UnsupportedModel(
             f"GGUF files of architecture {facts.architecture!r} cannot be imported here: {error} "
             "Use the model's safetensors folder instead."
@@ -144,11 +197,9 @@ def _reporting(report: Callable[[float], None]) -> Iterator[None]:
 
 def _write_tokenizer(facts: GgufFacts, folder: Path) -> list[str]:
     try:
-        with quiet_transformers():
-            tokenizer = AutoTokenizer.from_pretrained(
-                facts.path.parent, gguf_file=facts.path.name, local_files_only=True
-            )
-    except (ValueError, KeyError) as error:
+        with quiet_transformers(), _alone(facts) as where:
+            tokenizer = AutoTokenizer.from_pretrained(**where)
+    except Exception as error:  # as above; the tokenizers library raises bare Exception
         raise UnsupportedModel(f"{facts.path} has a tokenizer that cannot be built: {error}") from error
     backend = tokenizer.backend_tokenizer
     if facts.tokenizer == "gpt2" and facts.pre in DIGITS_THEN_GPT2:
@@ -162,5 +213,9 @@ def _write_tokenizer(facts: GgufFacts, folder: Path) -> list[str]:
     table = vocabulary_bytes(backend)
     if b"".join(table[i] for i in ids).decode(errors="replace").removeprefix(" ") != SAMPLE:
         notes.append("The tokenizer does not give a sample text back unchanged.")
+    if differs_from_beside(facts.path, backend):
+        notes.append(
+            "A tokenizer.json beside the file splits text otherwise. The file's own vocabulary and chat template count."
+        )
     tokenizer.save_pretrained(folder)
     return notes

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -19,14 +19,12 @@ from safetensors import SafetensorError
 from torch import nn
 from transformers import (
     AutoModelForCausalLM,
-    AutoTokenizer,
     PreTrainedConfig,
     PreTrainedModel,
-    PreTrainedTokenizerFast,
 )
 
 from engine.config import EngineConfig
-from engine.errors import CorruptModel, UnsupportedModel
+from engine.errors import CorruptModel
 from engine.facts import ModelInfo
 from engine.models.architecture import check_sizes, read_config
 from engine.models.fit import check_fits
@@ -36,6 +34,7 @@ from engine.models.model_folder import Progress, check_contents, forget, read_ma
 from engine.models.placement import device_for, dtype_for, free_on, memory_of
 from engine.models.safetensors_files import held_bytes, read_headers
 from engine.models.source import Source, locate
+from engine.models.tokenizer_files import read_tokenizer
 from engine.models.transformers_output import quiet_transformers
 from engine.text.tokenizer import Tokenizer
 
@@ -90,12 +89,15 @@ def _load(source: Source, config: EngineConfig, progress: Progress) -> LoadedMod
     progress(f"Loading {source.name}", 0.95)
     with ThreadPoolExecutor(1) as beside:  # hashing reads the same bytes that loading needs next
         contents = _check_beside(beside, source)
-        tokenizer = _tokenizer(source)
+        stock, notes = read_tokenizer(source.folder, source.name)
+        tokenizer = Tokenizer(stock)
         model = _weights(source, model_config, dtype)
         contents.result()
     _settle(model, device)
     progress(f"{source.name} is loaded", 1.0)
-    return LoadedModel(describe(config.model, source, model, tokenizer), model, tokenizer)
+    return LoadedModel(
+        describe(config.model, replace(source, notes=(*source.notes, *notes)), model, tokenizer), model, tokenizer
+    )
 
 
 def _check_beside(pool: ThreadPoolExecutor, source: Source) -> Future[None]:
@@ -103,17 +105,6 @@ def _check_beside(pool: ThreadPoolExecutor, source: Source) -> Future[None]:
     if manifest is None:
         return pool.submit(lambda: None)
     return pool.submit(check_contents, source.folder, manifest)
-
-
-def _tokenizer(source: Source) -> Tokenizer:
-    try:
-        with quiet_transformers():
-            stock = AutoTokenizer.from_pretrained(source.folder, local_files_only=True, trust_remote_code=False)
-    except Exception as error:  # the tokenizers library raises bare Exception for a bad file
-        raise CorruptModel(f"The tokenizer in {source.folder} cannot be read: {error}. Fetch it again.") from error
-    if not isinstance(stock, PreTrainedTokenizerFast):
-        raise UnsupportedModel(f"{source.name} has no tokenizer.json, which Loupe needs to see a token's bytes.")
-    return Tokenizer(stock)
 
 
 def _weights(source: Source, config: PreTrainedConfig, dtype: torch.dtype) -> PreTrainedModel:

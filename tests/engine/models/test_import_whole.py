@@ -34,7 +34,7 @@ def silent(_: str, __: float) -> None:
 
 
 def left_behind(cache: Path) -> list[str]:
-    return [path.name for path in (cache / "models").iterdir() if not path.name.endswith(".lock")]
+    return [path.name for path in (cache / "models").glob("*") if not path.name.endswith(".lock")]
 
 
 def test_an_import_that_needs_more_disk_than_is_free_says_how_much_and_leaves_nothing(
@@ -144,14 +144,17 @@ def test_a_folder_made_by_an_older_importer_is_made_again(tmp_path: Path, monkey
 
 def test_a_system_that_opens_no_folders_imports_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows answers with a refusal where others let a folder be synced to disk."""
-    opened = os.open
 
-    def refuses(path, *rest, **kwargs):
-        if Path(path).is_dir():
+    class Refusing:
+        """The system as the importer sees it."""
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(os, name)
+
+        def open(self, path: Path, *_: object) -> int:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-        return opened(path, *rest, **kwargs)
 
-    monkeypatch.setattr(os, "open", refuses)
+    monkeypatch.setattr(model_folder, "os", Refusing())
     assert is_whole(import_gguf(tiny_gguf(tmp_path / "a.gguf"), silent))
 
 
