@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -44,6 +45,8 @@ log = logging.getLogger(__name__)
 
 MEASURING = "machine"  # the key that a measurement of the machine waits under
 HEARTBEAT_S = 1.0  # how often an idle engine thread shows that it is there
+
+APART = "Sessions of this model get a forward pass each: it computes something else where several share one."
 
 # Every call of PyTorch gives the interpreter away and asks for it back, a thousand times a step. Any other thread
 # that computes in Python may then keep it for this long; with Python's own 5 ms, a step takes seconds.
@@ -206,6 +209,8 @@ class LLMEngine:
     def _prepare(self) -> Server:
         with in_words(self.info.name):
             runner, may_share = self._proven()
+        if not may_share:
+            self.info = replace(self.info, notes=(*self.info.notes, APART))
         prefixes = PrefixCache(self.config.prefix_bytes)
         most = self.config.budgets.session_kv_bytes
         stepper = Stepper(runner, self.tokenizer, self.info, prefixes=prefixes, most_kv_bytes=most)

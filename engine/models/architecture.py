@@ -15,6 +15,7 @@ from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, AutoConfig, PreTrainedConf
 
 from engine.errors import CorruptModel, UnsupportedModel
 from engine.models.fit import read_json
+from engine.models.load_errors import in_short
 from engine.models.safetensors_files import StoredTensor
 
 
@@ -33,7 +34,7 @@ def read_config(folder: Path, name: str) -> PreTrainedConfig:
             ) from error
         if isinstance(error, (KeyError, ValueError)) and "does not recognize this architecture" in str(error):
             raise UnsupportedModel(f"{name} is of type {model_type!r}, which transformers does not know.") from error
-        raise CorruptModel(f"{folder / 'config.json'} cannot be used: {error}") from error
+        raise CorruptModel(f"{folder / 'config.json'} cannot be used: {in_short(error)}") from error
     _check_decoder(config, raw, name)
     return config
 

@@ -16,6 +16,7 @@ from gguf import GGUFReader
 
 from engine.errors import CorruptModel, LoupeError
 from engine.models.gguf_kinds import check_numbers, refuse_what_is_no_model
+from engine.models.load_errors import in_short
 
 SIZE_KEYS = ("block_count", "embedding_length", "attention.head_count")
 END_KEYS = ("eos_token_id", "eot_token_id", "eom_token_id")
@@ -73,7 +74,7 @@ def read_facts(path: Path) -> GgufFacts:
     except LoupeError:
         raise
     except Exception as error:  # the reader takes every byte for what it says
-        raise CorruptModel(f"{path} is not a whole GGUF file: {error}. Fetch it again.") from error
+        raise CorruptModel(f"{path} is not a whole GGUF file: {in_short(error)}. Fetch it again.") from error
 
 
 def _facts(path: Path, reader: GGUFReader) -> GgufFacts:

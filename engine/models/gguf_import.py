@@ -32,6 +32,7 @@ from engine.models.bundled_wheel import fetch_gguf
 from engine.models.fit import check_fits, free_memory
 from engine.models.gguf_facts import DIGITS_THEN_GPT2, OWN_PATTERN, GgufFacts, read_facts
 from engine.models.gguf_kinds import check_built, check_sizes
+from engine.models.load_errors import in_short
 from engine.models.model_folder import Facts, Progress, import_once, is_whole, model_path, path_for_file
 from engine.models.registry import ModelSpec
 from engine.models.tokenizer_files import SAMPLE, differs_from_beside
@@ -97,7 +98,7 @@ def _config(facts: GgufFacts) -> PreTrainedConfig:
             config: PreTrainedConfig = AutoConfig.from_pretrained(**where)
     except Exception as error:  # config classes check themselves in many ways
         raise UnsupportedModel(
-            f"GGUF files of architecture {facts.architecture!r} cannot be imported here: {error} "
+            f"GGUF files of architecture {facts.architecture!r} cannot be imported here: {in_short(error)} "
             "Use the model's safetensors folder instead."
         ) from error
     if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
@@ -162,7 +163,7 @@ def _unpack(facts: GgufFacts, progress: Progress) -> PreTrainedModel:
         if is_out_of_memory(error):
             raise
         raise UnsupportedModel(
-            f"GGUF files of architecture {facts.architecture!r} cannot be imported here: {error} "
+            f"GGUF files of architecture {facts.architecture!r} cannot be imported here: {in_short(error)} "
             "Use the model's safetensors folder instead."
         ) from error
     model: Any = pair[0]
@@ -200,7 +201,7 @@ def _write_tokenizer(facts: GgufFacts, folder: Path) -> list[str]:
         with quiet_transformers(), _alone(facts) as where:
             tokenizer = AutoTokenizer.from_pretrained(**where)
     except Exception as error:  # as above; the tokenizers library raises bare Exception
-        raise UnsupportedModel(f"{facts.path} has a tokenizer that cannot be built: {error}") from error
+        raise UnsupportedModel(f"{facts.path} has a tokenizer that cannot be built: {in_short(error)}") from error
     backend = tokenizer.backend_tokenizer
     if facts.tokenizer == "gpt2" and facts.pre in DIGITS_THEN_GPT2:
         backend.pre_tokenizer = pre_tokenizers.Sequence(

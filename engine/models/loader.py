@@ -29,7 +29,7 @@ from engine.facts import ModelInfo
 from engine.models.architecture import check_sizes, read_config
 from engine.models.fit import check_fits
 from engine.models.info import describe
-from engine.models.load_errors import in_words
+from engine.models.load_errors import in_short, in_words
 from engine.models.model_folder import Progress, check_contents, forget, read_manifest
 from engine.models.placement import device_for, dtype_for, free_on, memory_of
 from engine.models.safetensors_files import held_bytes, read_headers
@@ -122,7 +122,7 @@ def _weights(source: Source, config: PreTrainedConfig, dtype: torch.dtype) -> Pr
                 output_loading_info=True,
             )
     except (SafetensorError, OSError, RuntimeError, ValueError, KeyError) as error:
-        raise CorruptModel(f"The weights in {source.folder} cannot be read: {error}") from error
+        raise CorruptModel(f"The weights in {source.folder} cannot be read: {in_short(error)}") from error
     model: PreTrainedModel = pair[0]
     _check_complete(source, pair[1])
     return model

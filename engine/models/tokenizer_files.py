@@ -12,6 +12,7 @@ from tokenizers import Tokenizer as FastTokenizer
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from engine.errors import CorruptModel, UnsupportedModel
+from engine.models.load_errors import in_short
 from engine.models.transformers_output import quiet_transformers
 
 SAMPLE = "The 3 foxes'  jump: 2,048 times 🦊 — naïve\n\tdone."  # text that any tokenizer must give back unchanged
@@ -38,7 +39,7 @@ def read_tokenizer(folder: Path, name: str) -> tuple[PreTrainedTokenizerFast, tu
     except UnsupportedModel:
         raise
     except Exception as error:  # the tokenizers library raises bare Exception for a bad file
-        raise CorruptModel(f"The tokenizer in {folder} cannot be read: {error}. Fetch it again.") from error
+        raise CorruptModel(f"The tokenizer in {folder} cannot be read: {in_short(error)}. Fetch it again.") from error
     splits = (
         f"tokenizer_config.json names a {type(stock).__name__}, which splits text otherwise than tokenizer.json does"
     )

@@ -148,6 +148,7 @@ def test_attention_that_asks_the_cache_for_a_length_gives_every_session_its_own_
     engine = LLMEngine(loaded(strong("llama4_text", **changes)), EngineConfig(fast_kernels=False))
     stock = strong("llama4_text", **changes)
     try:
+        assert engine.info.notes[-1].startswith("Sessions of this model get a forward pass each")
         sessions = [engine.create_session(sampling=SamplingParams(0.0), stop=StopRules(False, 6)) for _ in range(3)]
         for session, length in zip(sessions, (3, 20, 50), strict=True):
             session.prefill(EncodedPrompt(ids[:length], ("prompt",) * length, ())).result()
