@@ -1,7 +1,7 @@
 """Whatever keeps a model from being loaded or started, in words: the one place where such errors are caught.
 
 A model's files come from anywhere, and its program is whatever transformers has for it: there is no list of what they
-may raise. What is one of ours already says what to do; the rest is named, and its traceback is in the log at debug level.
+may raise. What is one of ours already says what to do; the rest is named, and logged with its traceback at debug level.
 """
 
 from __future__ import annotations

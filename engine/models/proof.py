@@ -87,8 +87,8 @@ def prove(runner: ModelRunner, stock: PreTrainedModel, expected: Stock) -> bool:
         said = "; ".join(f"{one.way} by up to {one.largest:.2g}" for one in wrong[:3])
         raise UnsupportedModel(
             f"{type(runner.model).__name__} computes something else here than in transformers, so it is not shown. "
-            f"They differ {said}: {wrong[0].share:.0%} of those values' spread, of which rounding explains "
-            f"{wrong[0].allowed:.2g}. Choose a model of another architecture."
+            f"They differ {said}. The first of these is {wrong[0].share:.2g} of the values' spread, and rounding "
+            f"explains {wrong[0].allowed:.1g}. Choose a model of another architecture."
         )
     return not wrong and runner.may_share
 
