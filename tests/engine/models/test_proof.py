@@ -161,3 +161,10 @@ def test_attention_that_asks_the_cache_for_a_length_gives_every_session_its_own_
             assert [chosen.token_id for chosen in session.recipe.chosen] == expected
     finally:
         engine.close()
+
+
+def test_attention_that_asks_for_a_length_is_noticed_although_eight_tokens_cannot_show_it():
+    """Llama 4's own scale is 8,192 tokens. Models whose masks alone ask go on sharing."""
+    assert not ModelRunner(tiny_model("llama4_text")).may_share
+    assert not proven(tiny_model("llama4_text"))
+    assert all(ModelRunner(tiny_model(name)).may_share for name in ("llama", "gemma2", "deepseek_v3", "gpt2"))
