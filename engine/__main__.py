@@ -167,6 +167,7 @@ def as_json(record: StepRecord, attention: list[float] | None) -> dict[str, Any]
             "wait": timing.wait_ms,
             "forward": timing.forward_ms,
             "sample": timing.sample_ms,
+            "other": timing.other_ms,
             "total": timing.total_ms,
         },
         "batch_size": record.batch_size,

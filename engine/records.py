@@ -1,7 +1,8 @@
 """What leaves the engine: frozen values in plain Python and numpy.
 
 One StepRecord is one forward of the model and the token drawn from its last row. Step 0 is the
-prefill. After any step the cache holds every token except the one just drawn.
+prefill, whose forward comes in several chunks where the prompt is long. After any step the cache holds
+every token except the one just drawn.
 
 Letters in shapes: L layers, H query heads, G key-value heads, K keys visible, M tokens fed, V vocabulary.
 """
@@ -139,11 +140,12 @@ class StopCheck:
 
 @dataclass(frozen=True, slots=True)
 class StepTiming:
-    """Wall time in ms; the device is synchronised before and after the forward.
+    """Wall time in ms; the device is synchronised before and after the forward. The parts add up to the total.
 
-    wait     from asking to the start of the forward
-    forward  the model
-    sample   stages, draw and stop rules
+    wait     others were served: before the forward, between its chunks and layers, and while a batch's other
+             sessions had their tokens sampled. A cache that had to be filled again first is in here too
+    forward  the model, for this session and whoever shared it
+    sample   stages, draw and stop rules of this session
     total    from asking to the finished record
     """
 
@@ -154,7 +156,7 @@ class StepTiming:
 
     @property
     def other_ms(self) -> float:
-        """Bookkeeping: what is not waiting, forward or sampling."""
+        """This session's own bookkeeping: what is not waiting, forward or sampling. Copies of caches and logits."""
         return max(0.0, self.total_ms - self.wait_ms - self.forward_ms - self.sample_ms)
 
 
@@ -182,7 +184,7 @@ class StepRecord:
     """One forward of the model and the token drawn from its last row.
 
     index         0 is the prefill; 1, 2, ... are decode steps
-    input_ids     (M) ids fed to this forward: the whole prompt at step 0, one id after
+    input_ids     (M) ids fed: the whole prompt at step 0, one id after
     positions     (M) their positions
     emitted_ids   ids drawn: one
     kv_len        tokens in the cache after this forward
@@ -194,6 +196,7 @@ class StepRecord:
     finish_reason None while decoding may go on
     logit_rows    rows of logits computed in this forward; one is used. 0 where it came with a shared prompt
     batch_size    sessions that shared the forward
+    forwards      1 in a decode step; a prefill runs as many as its prompt has chunks that were not reused
     reused_tokens of input_ids, the first ones, which no forward ran: another session had prefilled the same
     rebuilt_tokens  prefilled again before this step, because the cache had been released; their time is in the wait
     recovered_tokens  copied from a shared prompt before this step, for the same reason
@@ -222,6 +225,7 @@ class StepRecord:
     memory: MemoryUse
     logit_rows: int
     batch_size: int
+    forwards: int = 1
     reused_tokens: int = 0
     rebuilt_tokens: int = 0
     recovered_tokens: int = 0

@@ -97,13 +97,13 @@ class DecodeSession(SessionRequests):
 
     def rewind(self, step: int) -> Future[None]:
         """Forget every step after `step`. What it drew stays on screen, and out of the cache."""
-        return self._soon(lambda: self._state.truncate(step), cut=True)
+        return self._soon(lambda: self.engine.stepper.rewind(self._state, step), cut=True)
 
     def fork(self, step: int) -> Future[DecodeSession]:
         """A new session that shares steps 0 to `step` with this one, and nothing afterwards."""
 
         def work() -> DecodeSession:
-            return DecodeSession(self.engine, self._state.fork(step), solo=self.solo)
+            return DecodeSession(self.engine, self.engine.stepper.fork(self._state, step), solo=self.solo)
 
         return self._soon(work)
 
@@ -144,7 +144,7 @@ class DecodeSession(SessionRequests):
             recipe = Recipe(state.model_id, sampling=sampling or state.sampling, stop=stop or state.stop,
                             seed=state.seed if seed is None else seed)  # fmt: skip
             state.sampling, state.stop, state.seed = recipe.sampling, self._capped(recipe.stop), recipe.seed
-            if state.records:
+            if state.records and stop is not None:
                 self.engine.stepper.recheck(state)
 
         return self._at_once(work, cut=stop is not None)

@@ -20,7 +20,7 @@ from engine.facts import ModelInfo
 from engine.forward.capture import Capture, CaptureRing
 from engine.forward.kv_store import KVStore
 from engine.forward.model_runner import Feed, ModelRunner
-from engine.measure.clocks import now_ms
+from engine.measure.clocks import OwnTime
 from engine.records import PromptRow, StepRecord
 from engine.tokens import EncodedPrompt, Role
 
@@ -35,14 +35,16 @@ TOP = 10  # likeliest tokens kept of each prompt row
 class Fed:
     """A store that holds all tokens given to `feed`, the last row, and what it took.
 
-    started_ms     when the first forward, or the copy of somebody else's, began
+    forward_ms     of all forwards together, and how many there were
+    paused_ms      others took between their layers
     reused_tokens  of the tokens held, those that no forward of this feed has run
     """
 
     store: KVStore
     row: Capture
-    started_ms: float
-    forward_ms: float
+    forward_ms: float = 0.0
+    paused_ms: float = 0.0
+    forwards: int = 0
     reused_tokens: int = 0
 
 
@@ -82,19 +84,19 @@ def feed(
     runner: ModelRunner, store: KVStore, token_ids: Sequence[int], chunk: int, progress: Progress
 ) -> Generator[None, None, Fed]:
     """Make `store` hold `token_ids`, at most `chunk` of them per forward; what it holds of them is not run."""
-    reused, spent, started = store.length, 0.0, now_ms()
+    reused, spent, paused, forwards = store.length, 0.0, 0.0, 0
     if reused == 0:
         store.prompt_length = len(token_ids)
     for start in range(reused, len(token_ids), chunk):
         part = tuple(token_ids[start : start + chunk])
         is_last = start + chunk >= len(token_ids)
         result = runner.forward([Feed(store, part)], logit_rows="last" if is_last else "none")
-        spent += result.forward_ms
+        spent, paused, forwards = spent + result.forward_ms, paused + result.paused_ms, forwards + 1
         progress(start + len(part), len(token_ids))
         if not is_last:
             yield
     row = result.rows[0]
-    return Fed(store, Capture(row.logits[-1], row.queries), started, spent, reused)
+    return Fed(store, Capture(row.logits[-1], row.queries), spent, paused, forwards, reused)
 
 
 def feed_prompt(
@@ -105,11 +107,11 @@ def feed_prompt(
     while prefixes.is_filling(prompt_ids):
         progress(0, len(prompt_ids))  # raises where somebody has given up
         yield
-    started, known = now_ms(), prefixes.find(prompt_ids)
+    known = prefixes.find(prompt_ids)
     if known is not None:
         progress(len(prompt_ids), len(prompt_ids))
         state.incoming = known.store.fork(len(prompt_ids))
-        return Fed(state.incoming, known.row, started, 0.0, len(prompt_ids))
+        return Fed(state.incoming, known.row, reused_tokens=len(prompt_ids))
     with prefixes.filling(prompt_ids):
         limit = stepper.info.limit_for(len(prompt_ids))
         shared = prefixes.fork_common(prompt_ids, chunk, lambda known: stepper.info.limit_for(len(known)) == limit)
@@ -125,11 +127,12 @@ def prefill(
 ) -> Generator[None, None, StepRecord]:
     """Put a new prompt in place of whatever `state` holds, and draw its first token."""
     require_prompt(prompt.ids, stepper.info, stepper.most_kv_bytes)
+    own = OwnTime()
     with state.filling():
-        fed = yield from feed_prompt(stepper, state, prompt.ids, chunk, progress)
+        fed = yield from own.over(feed_prompt(stepper, state, prompt.ids, chunk, progress))
         fresh = _fresh(state, fed.store, prompt.ids, prompt.roles)
-        rows = 0 if fed.reused_tokens == len(prompt.ids) else 1
-        facts = ForwardFacts(prompt.ids, rows, 1, asked_ms, fed.started_ms, fed.forward_ms, fed.reused_tokens)
+        rows, own_ms = min(1, fed.forwards), own.ms - fed.paused_ms
+        facts = ForwardFacts(prompt.ids, rows, 1, asked_ms, own_ms, fed.forward_ms, fed.reused_tokens, fed.forwards)
         record = stepper.record(fresh, fed.row, facts)  # may raise
         state.become(fresh)
     return record

@@ -65,6 +65,14 @@ class SessionState:
         return tuple(c.token_id for c in self.chosen)
 
     @property
+    def newest_id(self) -> int:
+        """The token that the next step feeds: the only one that is not in the cache yet."""
+        assert self.store.length == len(self.prompt_ids) + len(self.chosen) - 1, (
+            f"the cache holds {self.store.length} tokens of {len(self.prompt_ids)} + {len(self.chosen)}"
+        )
+        return self.chosen[-1].token_id
+
+    @property
     def roles(self) -> tuple[Role, ...]:
         """Where each token came from."""
         return self.prompt_roles + tuple("forced" if c.forced else "generated" for c in self.chosen)
@@ -130,6 +138,24 @@ class SessionState:
         self.store.truncate(self.length_at(steps - 1))
         self.ring.truncate(steps)
         del self.chosen[steps:]
+
+    def drop_newest(self) -> None:
+        """Take back a whole step that was recorded and shown to nobody."""
+        record = self.records.pop()
+        self.rebuilt_tokens, self.recovered_tokens = record.rebuilt_tokens, record.recovered_tokens
+        self.drop_unrecorded()
+
+    @contextmanager
+    def undone_if_it_fails(self) -> Iterator[None]:
+        """Where the work within raises, tokens, history and settings are as they were; a cache it dropped stays away."""
+        kept = replace(self, chosen=list(self.chosen), records=list(self.records))
+        length = self.store.length
+        try:
+            yield
+        except BaseException:
+            self.become(kept)
+            self.store.length = length if self.store.reserved_bytes else 0  # cut, and nothing written behind it
+            raise
 
     def release(self) -> None:
         """Drop the tensors; the recipe and the records stay, and the next touch rebuilds the cache."""

@@ -12,35 +12,39 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from engine.config import ChosenToken
-from engine.decode.faults import as_loupe_error
-from engine.decode.sampling import Sampled, penalised_ends, sample
+from engine.decode.sampling import penalised_ends, sample
 from engine.decode.session_state import SessionState
 from engine.decode.stopping import StopState, check_stops, split_held
-from engine.errors import LoupeError, SessionFinished
+from engine.errors import NumericalFailure, SessionFinished
 from engine.facts import ModelInfo
 from engine.forward.capture import Capture
 from engine.forward.model_runner import Feed, ModelRunner
 from engine.forward.prefix_cache import PrefixCache
 from engine.measure.clocks import device_allocated_bytes, now_ms, process_bytes
-from engine.records import DrawMode, FinishReason, MemoryUse, StepRecord, StepTiming, StopCheck
+from engine.records import Candidates, DrawMode, FinishReason, MemoryUse, Stage, StepRecord, StepTiming, StopCheck
 from engine.text.tokenizer import Tokenizer
+from engine.tokens import JoinedText
 
 
 @dataclass(frozen=True, slots=True)
 class ForwardFacts:
     """What a record says of the forward it came from.
 
-    asked_ms, started_ms  on the clock of measure.now_ms; asked_ms is None where the step was not run but rebuilt
-    reused_tokens         of input_ids, those whose keys and values were copied from another session's prefill
+    asked_ms       on the clock of measure.now_ms; None where the step was not run but rebuilt
+    own_ms         spent on this session before its sampling: its forwards, shared or not, and the copying around them
+    forward_ms     of that, the model's part
+    reused_tokens  of input_ids, those whose keys and values were copied from another session's prefill
+    forwards       how many forwards that took: a long prompt takes several
     """
 
     input_ids: tuple[int, ...]
     logit_rows: int
     batch_size: int
     asked_ms: float | None
-    started_ms: float
+    own_ms: float
     forward_ms: float
     reused_tokens: int = 0
+    forwards: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +76,23 @@ class Stepper:
         self.tokenizer = tokenizer
         self.info = info
 
-    def decode(self, batch: Sequence[SessionState], asked_ms: Sequence[float]) -> list[StepRecord | LoupeError]:
+    def decode(self, batch: Sequence[SessionState], asked_ms: Sequence[float]) -> list[StepRecord | Exception]:
         """One token for every state of `batch`, in one forward. A failure of one reaches that one alone."""
         started = now_ms()
-        feeds = [Feed(s.store, s.token_ids[-1:]) for s in batch]
+        feeds = [Feed(s.store, (s.newest_id,)) for s in batch]
         result = self.runner.forward(feeds)
-        outcomes: list[StepRecord | LoupeError] = []
+        own = now_ms() - started
+        outcomes: list[StepRecord | Exception] = []
         for state, feed, row, asked in zip(batch, feeds, result.rows, asked_ms, strict=True):
-            facts = ForwardFacts(feed.token_ids, 1, len(batch), asked, started, result.forward_ms)
+            facts = ForwardFacts(feed.token_ids, 1, len(batch), asked, own, result.forward_ms)
             try:
                 outcomes.append(self.record(state, Capture(row.logits[-1], row.queries), facts))
             except Exception as error:
                 state.drop_unrecorded()
-                outcomes.append(as_loupe_error(error))
+                if isinstance(error, NumericalFailure):
+                    state.stopped = "nan"  # no token can follow the newest one, and its record says so
+                    self.recheck(state)
+                outcomes.append(error)
         return outcomes
 
     def record(
@@ -108,7 +116,7 @@ class Stepper:
             state.ring.put(step, row)
         norms = state.store.norms(start, kv_len).numpy()
         kv_bytes = state.store.bytes_at(kv_len)
-        verdict = self.verdict(state, kv_bytes, _end_probability(sampled, self.info.end_ids))
+        verdict = self.verdict(state, kv_bytes, _end_probability(sampled.candidates, sampled.stages, self.info.end_ids))
         record = StepRecord(
             index=step,
             input_ids=facts.input_ids,
@@ -130,6 +138,7 @@ class Stepper:
             memory=self.memory(state, kv_len),
             logit_rows=facts.logit_rows,
             batch_size=facts.batch_size,
+            forwards=facts.forwards,
             reused_tokens=facts.reused_tokens,
             rebuilt_tokens=state.rebuilt_tokens,
             recovered_tokens=state.recovered_tokens,
@@ -150,10 +159,21 @@ class Stepper:
         state.records[-1] = replace(last, draw=draw, emitted_ids=(forced,))
         return self.recheck(state)
 
+    def rewind(self, state: SessionState, step: int) -> None:
+        """Keep steps 0 to `step`, whose stop rules are those in force now."""
+        state.truncate(step)
+        self.recheck(state)
+
+    def fork(self, state: SessionState, step: int) -> SessionState:
+        """An independent copy of steps 0 to `step`, under the stop rules in force now."""
+        copy = state.fork(step)
+        self.recheck(copy)
+        return copy
+
     def recheck(self, state: SessionState) -> StepRecord:
         """Check the stop rules of the newest step again, after a change of rules or of its token."""
         last = state.records[-1]
-        verdict = self.verdict(state, last.kv_bytes)
+        verdict = self.verdict(state, last.kv_bytes, _end_probability(last.candidates, last.stages, self.info.end_ids))
         state.records[-1] = replace(
             last,
             stops=verdict.stops,
@@ -167,19 +187,19 @@ class Stepper:
     def require_unfinished(self, state: SessionState) -> None:
         """Raise where no decode step can be taken: no prompt yet, or a stop rule says it is over."""
         last = state.require_step(len(state.records) - 1)
-        verdict = self.verdict(state, last.kv_bytes)
-        if verdict.finish_reason is not None:
-            fired = next(check for check in verdict.stops if check.fired)
+        if last.finish_reason is not None:
+            fired = next(check for check in last.stops if check.fired)
             raise SessionFinished(
                 f"Decoding ended after step {last.index}: {fired.label} ({fired.state}). "
                 "Rewind, force another token, or change the stop rules to go on."
             )
 
-    def verdict(self, state: SessionState, kv_bytes: int, end_probability: float | None = None) -> Verdict:
+    def verdict(self, state: SessionState, kv_bytes: int, end_probability: float | None) -> Verdict:
         """Every stop rule against the tokens chosen so far, and the text that may be shown."""
         ids = state.generated_ids
-        joined = self.tokenizer.join(ids)
-        checked = len(self.tokenizer.join(ids[:-1]).text)
+        before = _text_before(state)
+        joined = self.tokenizer.joined(before, ids[-1])
+        checked = len(before.text)
         seen = StopState(
             generated_ids=ids,
             text=joined.text,
@@ -188,6 +208,7 @@ class Stepper:
             kv_bytes=kv_bytes,
             kv_bytes_per_token=self.info.kv_bytes_per_token,
             end_probability=end_probability,
+            finite=state.stopped != "nan",
             user_stop=state.stopped == "user",
             disconnected=state.stopped == "disconnect",
         )
@@ -211,17 +232,27 @@ class Stepper:
         )
 
 
+def _text_before(state: SessionState) -> JoinedText:
+    """The generated text without the newest token, as the record before it has it."""
+    if len(state.chosen) == 1:
+        return JoinedText("", b"")
+    before = state.records[len(state.chosen) - 2]
+    return JoinedText(before.text + before.held, before.pending)
+
+
 def _timing(facts: ForwardFacts, began_ms: float) -> StepTiming | None:
-    """Times up to now; this session's sampling began at `began_ms`, after that of others in the batch."""
+    """Times up to now; this session's sampling began at `began_ms`. What was not spent on it, it waited for others."""
     if facts.asked_ms is None:
         return None
     end = now_ms()
-    return StepTiming(facts.started_ms - facts.asked_ms, facts.forward_ms, end - began_ms, end - facts.asked_ms)
+    sampling, total = end - began_ms, end - facts.asked_ms
+    return StepTiming(max(0.0, total - facts.own_ms - sampling), facts.forward_ms, sampling, total)
 
 
-def _end_probability(sampled: Sampled, end_ids: Sequence[int]) -> float | None:
+def _end_probability(candidates: Candidates, stages: Sequence[Stage], end_ids: Sequence[int]) -> float | None:
     """Final probability of all end ids together; None where one is not among the candidates that carry theirs."""
-    shown = sampled.candidates.ids[: sampled.stages[-1].probs.size].tolist()
+    final = stages[-1].probs
+    shown = candidates.ids[: final.size].tolist()
     if not end_ids or any(i not in shown for i in end_ids):
         return None
-    return float(sum(sampled.stages[-1].probs[shown.index(i)] for i in end_ids))
+    return float(sum(final[shown.index(i)] for i in end_ids))

@@ -30,7 +30,7 @@ class StopState:
     kv_bytes         bytes in this session's cache; the newest token is not in it yet
     kv_bytes_per_token  what feeding one more token will add
     end_probability  of all end ids together in the distribution just drawn from; None where not known
-    finite           False where the scores were not numbers
+    finite           False where the logits after the newest token are not numbers, so that nothing can follow it
     """
 
     generated_ids: tuple[int, ...]
@@ -95,7 +95,8 @@ def find_stop(text: str, stop_strings: Sequence[str], *, checked: int = 0) -> St
 
 
 def _numerical_failure(state: StopState) -> StopCheck:
-    return _flag("nan", "numerical failure", not state.finite, "the scores are not numbers", "all scores are numbers")
+    words = "the logits of the next step are not numbers", "all logits are numbers"
+    return _flag("nan", "numerical failure", not state.finite, *words)
 
 
 def _end_ids(state: StopState, rules: StopRules, end_ids: Sequence[int]) -> StopCheck:

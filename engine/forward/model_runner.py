@@ -49,10 +49,14 @@ class RowResult:
 
 @dataclass(frozen=True, slots=True)
 class ForwardResult:
-    """One forward of the model: a result per session, and the wall time, device synchronised."""
+    """One forward of the model: a result per session, and the wall time, device synchronised.
+
+    paused_ms  what others took who were let in between its layers; it is not in forward_ms
+    """
 
     rows: tuple[RowResult, ...]
     forward_ms: float
+    paused_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +91,9 @@ class ModelRunner:
     def forward(self, batch: Sequence[Feed], *, logit_rows: LogitRows = "last") -> ForwardResult:
         """Run every session of `batch` in one forward; each must feed the same number of tokens.
 
-        Nothing is committed if the model fails: the stores keep their length. A forward of several tokens lets
-        others in between its layers; what they take is not counted as its own.
+        All or nothing: the stores' lengths move last, after everything that can fail, so a forward that failed
+        anywhere can be tried again. One of several tokens lets others in between its layers; what they take is not
+        counted as its own.
         """
         num_new = len(batch[0].token_ids)
         assert all(len(feed.token_ids) == num_new for feed in batch), "one forward feeds one number of tokens"
@@ -100,13 +105,14 @@ class ModelRunner:
             pause=self._pause(num_new),
         )  # fmt: skip
         logits, elapsed = self._timed(forward_pass, [feed.token_ids for feed in batch], logit_rows)
-        for store in stores:
-            store.advance(num_new)
         host = logits.float().cpu()  # (B, R, V)
         # Cloned, so that what one session keeps of a step does not keep the whole batch's logits alive.
         own = [row.clone() for row in host] if len(batch) > 1 else list(host)
         rows = tuple(RowResult(row, queries) for row, queries in zip(own, forward_pass.queries, strict=True))
-        return ForwardResult(rows, elapsed)
+        result = ForwardResult(rows, elapsed, forward_pass.paused_ms)
+        for store in stores:
+            store.advance(num_new)
+        return result
 
     def forward_uncached(self, token_ids: Sequence[int]) -> ForwardResult:
         """Run a whole sequence from its first token, keep none of its keys and values, and give its last row.

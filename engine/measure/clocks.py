@@ -1,22 +1,48 @@
 """Clocks and memory of this process: the numbers that are asked of the system.
 
-On CUDA a clock means nothing until the device has finished, so `Stopwatch` waits for it at both ends.
+On CUDA a clock means nothing until the device has finished, so whoever reads one calls `synchronise` first.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TypeVar
 
 import psutil
 import torch
 
 _process = psutil.Process()
 
+T = TypeVar("T")
+
 
 def now_ms() -> float:
     """A clock that only goes forward, in ms."""
     return time.perf_counter_ns() / 1e6
+
+
+@dataclass(slots=True)
+class OwnTime:
+    """How long work in pieces was at work itself: what others do between two pieces does not count."""
+
+    ms: float = 0.0
+
+    def over(self, pieces: Generator[None, None, T]) -> Generator[None, None, T]:
+        """The same pieces, timed."""
+        with closing(pieces):
+            while True:
+                began = now_ms()
+                try:
+                    next(pieces)
+                except StopIteration as done:
+                    value: T = done.value
+                    return value
+                finally:
+                    self.ms += now_ms() - began
+                yield
 
 
 def synchronise(device: torch.device) -> None:

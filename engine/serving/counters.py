@@ -42,7 +42,7 @@ class DecodeForward:
     """One forward of decode steps.
 
     at_ms     when it was over, on the clock of measure.now_ms
-    waits_ms  from asking to its start, one for each session that shared it
+    waits_ms  what others took of the time since it was asked for, one for each session that shared it
     """
 
     at_ms: float
@@ -66,7 +66,7 @@ class EngineCounters:
     failures        requests that ended in an error
     evictions       caches dropped to stay within budget, or for want of memory
     releases        caches dropped because their owner does not need them for now
-    wait_ms         sum over decode steps, from asking to the start of the forward
+    wait_ms         sum over decode steps: what others took of the time since each was asked for
     waits           (bound in ms, decode steps that waited no longer than that), ascending, the last bound infinite
     batch_sizes     (sessions that shared a forward, how many such forwards), ascending
     kv_live_bytes, kv_reserved_bytes  of all sessions, after the latest step or work of each

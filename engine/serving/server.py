@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal
 
 from engine.decode.faults import as_loupe_error, is_out_of_memory
 from engine.decode.stepping import Stepper
-from engine.errors import LoupeError
+from engine.errors import LoupeError, NumericalFailure
 from engine.measure.clocks import now_ms
 from engine.records import StepRecord
 from engine.serving.counters import Meter
@@ -76,27 +77,39 @@ class Server:
         try:
             request.before()
         except Exception as error:
-            self._settle(key, request, as_loupe_error(error))
+            self._settle(key, request, error)
             return False
         return True
 
-    def _forward(self, ready: Sequence[StepRequest]) -> list[StepRecord | LoupeError]:
-        """What came of each request, however the forward went."""
+    def _forward(self, ready: Sequence[StepRequest]) -> list[StepRecord | Exception]:
+        """What came of each request, however the forward went. Who lacked memory at any point of it is tried again."""
         outcomes = self._attempt(ready)
-        if isinstance(outcomes, Exception) and is_out_of_memory(outcomes) and self._shed():
-            outcomes = self._attempt(ready)
-        if not isinstance(outcomes, Exception):
-            return outcomes
-        if len(ready) == 1:
-            return [as_loupe_error(outcomes)]
-        return [outcome for request in ready for outcome in self._forward([request])]  # whose fault was it?
+        if isinstance(outcomes, Exception):
+            if is_out_of_memory(outcomes) and self._shed():
+                outcomes = self._attempt(ready)
+            if not isinstance(outcomes, Exception):
+                return outcomes
+            if len(ready) == 1:
+                return [outcomes]
+            return [outcome for request in ready for outcome in self._forward([request])]  # whose fault was it?
+        short = [
+            i for i, outcome in enumerate(outcomes) if isinstance(outcome, Exception) and is_out_of_memory(outcome)
+        ]
+        if short and self._shed():
+            for i in short:
+                again = self._attempt([ready[i]])
+                outcomes[i] = again if isinstance(again, Exception) else again[0]
+        return outcomes
 
-    def _attempt(self, ready: Sequence[StepRequest]) -> list[StepRecord | LoupeError] | Exception:
+    def _attempt(self, ready: Sequence[StepRequest]) -> list[StepRecord | Exception] | Exception:
         try:
             outcomes = self.stepper.decode([r.state for r in ready], [r.asked_ms for r in ready])
         except Exception as error:
             traceback.clear_frames(error.__traceback__)  # they hold the tensors of the forward that failed
             return error
+        for outcome in outcomes:
+            if isinstance(outcome, Exception):
+                traceback.clear_frames(outcome.__traceback__)
         timings = [outcome.timing for outcome in outcomes if isinstance(outcome, StepRecord)]
         self.meter.forward(now_ms(), [timing.wait_ms for timing in timings if timing is not None])
         return outcomes
@@ -109,11 +122,14 @@ class Server:
         self.meter.add(evictions=released)
         return released > 0 or shared > 0
 
-    def _settle(self, key: str, request: StepRequest, outcome: StepRecord | LoupeError) -> None:
+    def _settle(self, key: str, request: StepRequest, outcome: StepRecord | Exception) -> None:
         self.queues.pop(key)
-        if isinstance(outcome, LoupeError):
+        if isinstance(outcome, Exception):
             self.meter.add(failures=1)
-            request.future.set_exception(outcome)
+            if isinstance(outcome, NumericalFailure):
+                with suppress(Exception):  # the newest record's reason to stop; what failed is told all the same
+                    request.after()
+            request.future.set_exception(as_loupe_error(outcome))
             return
         memory = outcome.memory
         self.table.touch(key, KVBytes(memory.kv_live_bytes, memory.kv_reserved_bytes))
@@ -121,6 +137,7 @@ class Server:
         try:
             request.after()
         except Exception as error:  # it must not end the turn of everybody else
+            request.state.drop_newest()  # nobody was shown it
             request.future.set_exception(as_loupe_error(error))
         else:
             request.future.set_result(outcome)

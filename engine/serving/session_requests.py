@@ -55,12 +55,7 @@ class SessionRequests:
     ) -> Future[Any]:
         """Submit work that needs the cache: a released one is prefilled again first."""
         progress = self._progress("rebuild")
-
-        def restored() -> Pieces:
-            yield from self._restore(progress)
-            return (yield from work())
-
-        return self._submit(restored, cut=cut, is_brief=is_brief)
+        return self._submit(work, before=lambda: self._restore(progress), cut=cut, is_brief=is_brief)
 
     def _restore(self, progress: prefilling.Progress) -> Pieces:
         if self._state.is_released:
@@ -72,16 +67,25 @@ class SessionRequests:
             raise SessionError("This session was closed. Begin a new one, from its recipe if you like.")
 
     def _submit(
-        self, work: Callable[[], Pieces], *, cut: bool = False, is_brief: Callable[[], bool] = never
+        self,
+        work: Callable[[], Pieces],
+        *,
+        before: Callable[[], Pieces] | None = None,
+        cut: bool = False,
+        is_brief: Callable[[], bool] = never,
     ) -> Future[Any]:
+        """Submit work whose effect is all or nothing, published included. What comes `before` it stays."""
         self._require_open()
 
         def published() -> Pieces:
             try:
-                result = yield from work()
+                if before is not None:
+                    yield from before()
+                with self._state.undone_if_it_fails():
+                    result = yield from work()
+                    self._publish(cut=cut)
             finally:
                 self.progress = None
-            self._publish(cut=cut)
             return result
 
         return self.engine.submit(self.id, published, is_brief=is_brief)

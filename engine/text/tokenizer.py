@@ -106,6 +106,11 @@ class Tokenizer:
         text, pending = decode(b"".join(self.raw(token_id) for token_id in token_ids))
         return JoinedText(text, pending)
 
+    def joined(self, before: JoinedText, token_id: int) -> JoinedText:
+        """`before` with one more token behind it: what `join` gives, without joining all of it again."""
+        text, pending = decode(before.pending + self.raw(token_id))
+        return JoinedText(before.text + text, pending)
+
     def find(self, text: str, vocab_size: int | None = None) -> int:
         """The first of `readings`."""
         return self.readings(text, vocab_size)[0]

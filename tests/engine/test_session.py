@@ -319,7 +319,7 @@ def test_a_user_stop_ends_decoding_and_a_rewind_lifts_it(session):
     session.step().result()
 
 
-def test_scores_that_are_not_numbers_fail_the_step_and_leave_the_session_as_it_was(engine, session):
+def test_logits_that_are_not_numbers_fail_the_step_end_the_run_with_that_reason_and_cost_it_nothing(engine, session):
     drawn = steps(session, 2)
     head = engine.model.get_output_embeddings()
     row = head.weight[9].clone()
@@ -328,10 +328,84 @@ def test_scores_that_are_not_numbers_fail_the_step_and_leave_the_session_as_it_w
         with pytest.raises(NumericalFailure, match="NaN"):
             session.step().result()
         head.weight[9] = row
-    assert session.records[-1].emitted_ids[0] == drawn[-1]
+    newest = session.records[-1]
+    assert (newest.index, newest.emitted_ids[0], newest.finish_reason) == (2, drawn[-1], "nan")
+    assert [check.rule for check in newest.stops if check.fired] == ["nan"]
+    session.configure(stop=StopRules(max_new_tokens=100)).result()
+    assert session.records[-1].finish_reason == "nan", "another limit does not make numbers of them"
+    with pytest.raises(SessionFinished, match="numerical failure"):
+        session.step().result()
+    session.rewind(2).result()
+    assert session.records[-1].finish_reason is None
     fresh = engine.create_session(sampling=WARM, seed=11)
     fresh.prefill(PROMPT).result()
     assert steps(fresh, 4) == drawn + steps(session, 2)
+
+
+def test_the_probability_of_the_end_ids_outlasts_a_change_of_rules_a_rewind_a_fork_and_a_rebuild():
+    engine = tiny_engine(end_ids=(2,), prefix_bytes=0)
+    ends = 0
+    for seed in range(3):
+        session = engine.create_session(sampling=SamplingParams(temperature=0.5), seed=seed)
+        session.prefill(PROMPT).result()
+        before = end_rule(session)
+        if before.nearness is None or before.fired:
+            session.close().result()
+            continue
+        ends += 1
+        shown = session.records[-1].candidates.ids[:64].tolist().index(2)
+        assert before.nearness == session.records[-1].stages[-1].probs[shown]
+        session.configure(stop=StopRules(max_new_tokens=9)).result()
+        assert end_rule(session) == before
+        session.step().result()
+        session.rewind(0).result()
+        assert end_rule(session) == before
+        assert end_rule(session.fork(0).result()) == before
+        again = engine.resume(session.recipe, session.roles).result()
+        assert end_rule(again).nearness == pytest.approx(before.nearness, rel=1e-4)
+    assert ends, "some prompt must leave the end id among those whose probability is kept"
+    engine.close()
+
+
+def end_rule(session: DecodeSession):
+    return next(check for check in session.records[-1].stops if check.rule == "end_id")
+
+
+def test_a_rewind_shows_the_older_step_under_the_rules_in_force_now(session):
+    steps(session, 6)
+    session.configure(stop=StopRules(max_new_tokens=3)).result()
+    session.rewind(4).result()
+    assert session.records[-1].finish_reason == "max_new_tokens"
+    with pytest.raises(SessionFinished):
+        session.step().result()
+    assert session.fork(1).result().records[-1].finish_reason is None
+
+
+def test_a_rewind_takes_back_an_end_that_a_person_asked_for(session):
+    steps(session, 2)
+    session.stop().result()
+    assert session.records[-1].finish_reason == "user"
+    session.rewind(2).result()
+    assert session.records[-1].finish_reason is None
+    assert session.step().result().index == 3
+
+
+def test_the_rules_run_once_a_step_and_only_the_newest_token_is_joined(engine, session, monkeypatch):
+    steps(session, 1)
+    rules, joined = [], []
+    verdict, join = engine.stepper.verdict, engine.tokenizer.join
+    monkeypatch.setattr(engine.stepper, "verdict", lambda *a: rules.append(1) or verdict(*a))
+    monkeypatch.setattr(type(engine.tokenizer), "join", lambda self, ids: joined.append(ids) or join(ids))
+    steps(session, 5)
+    assert (len(rules), joined) == (5, [])
+
+
+def test_text_joined_token_by_token_is_the_text_joined_at_once(engine, session):
+    steps(session, 60)  # random bytes: halves of characters, bytes that start none, whole ones
+    joined = engine.tokenizer.join([c.token_id for c in session.recipe.chosen])
+    newest = session.records[-1]
+    assert (newest.text + newest.held, newest.pending) == (joined.text, joined.pending)
+    assert "\ufffd" in joined.text
 
 
 def test_a_step_that_does_not_exist_cannot_be_rewound_to(session):
