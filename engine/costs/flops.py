@@ -47,9 +47,16 @@ def decode_flops(shape: ModelShape, kv_len: int, *, batch: int = 1, absorbed: bo
     return batch * (2 * shape.parameters.matmul + flops_per_pair(shape, absorbed=absorbed) * pairs)
 
 
-def prefill_flops(shape: ModelShape, prompt_len: int, *, causal: bool = True, last_logits_only: bool = False) -> int:
-    """Operations of one sweep over a prompt, logits for every position unless only the last one's are wanted."""
-    linear = 2 * shape.parameters.matmul * prompt_len
+def prefill_flops(
+    shape: ModelShape, prompt_len: int, *, cached: int = 0, causal: bool = True, last_logits_only: bool = False
+) -> int:
+    """Operations of one sweep over a prompt, logits for every position unless only the last one's are wanted.
+
+    cached  tokens of it that the cache holds already; only those behind them are run
+    """
+    new = prompt_len - cached
+    linear = 2 * shape.parameters.matmul * new
     if last_logits_only:
-        linear -= 2 * shape.parameters.head * (prompt_len - 1)
-    return linear + flops_per_pair(shape, absorbed=False) * prompt_pairs(shape, prompt_len, causal=causal)
+        linear -= 2 * shape.parameters.head * (new - 1)
+    pairs = prompt_pairs(shape, prompt_len, causal=causal) - prompt_pairs(shape, cached, causal=causal)
+    return linear + flops_per_pair(shape, absorbed=False) * pairs

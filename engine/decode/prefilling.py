@@ -167,7 +167,10 @@ def rebuild(
     with state.filling():
         prompt = yield from feed_prompt(stepper, state, recipe.prompt_ids, chunk, progress)
         fresh = _fresh(state, prompt.store, recipe.prompt_ids, roles)
-        _redo(stepper, fresh, recipe, recipe.prompt_ids, prompt.row.logits)
+        facts = ForwardFacts(
+            recipe.prompt_ids, min(1, prompt.forwards), 1, None, 0.0, 0.0, prompt.reused_tokens, prompt.forwards
+        )
+        _redo(stepper, fresh, recipe, facts, prompt.row.logits)
         yield from _redo_continuation(stepper, fresh, recipe, progress)
         fresh.sampling, fresh.stop, fresh.seed = recipe.sampling, recipe.stop, recipe.seed
         stepper.recheck(fresh)
@@ -182,19 +185,19 @@ def _redo_continuation(
         part = tuple(c.token_id for c in recipe.chosen[start : min(start + ROWS_AT_ONCE, len(recipe.chosen) - 1)])
         rows = stepper.runner.forward([Feed(fresh.store, part)], logit_rows="all").rows[0].logits
         for done, (token_id, row) in enumerate(zip(part, rows, strict=True), start=1):
-            _redo(stepper, fresh, recipe, (token_id,), row)
+            _redo(stepper, fresh, recipe, ForwardFacts((token_id,), 1, 1, None, 0.0, 0.0), row)
             if done % RECORDS_AT_ONCE == 0 or done == len(part):
                 progress(len(recipe.prompt_ids) + start + done, len(recipe.token_ids) - 1)
                 yield
 
 
-def _redo(stepper: Stepper, fresh: SessionState, recipe: Recipe, input_ids: tuple[int, ...], logits: Tensor) -> None:
+def _redo(stepper: Stepper, fresh: SessionState, recipe: Recipe, facts: ForwardFacts, logits: Tensor) -> None:
     """One record again, with the token and the settings that the recipe has for it."""
     step = len(fresh.records)
     recalled = recipe.chosen[step] if step < len(recipe.chosen) else None  # a bare prompt gets its first token
     settings = recipe if recalled is None else recalled
     fresh.sampling, fresh.seed = settings.sampling, settings.seed
-    stepper.record(fresh, Capture(logits, {}), ForwardFacts(input_ids, 1, 1, None, 0.0, 0.0), recalled)
+    stepper.record(fresh, Capture(logits, {}), facts, recalled)
 
 
 def restore_cache(

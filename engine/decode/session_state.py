@@ -147,7 +147,7 @@ class SessionState:
 
     @contextmanager
     def undone_if_it_fails(self) -> Iterator[None]:
-        """Where the work within raises, tokens, history and settings are as they were; a cache it dropped stays away."""
+        """Where the work within raises, tokens, history and settings are as they were. A cache it dropped is gone."""
         kept = replace(self, chosen=list(self.chosen), records=list(self.records))
         length = self.store.length
         try:

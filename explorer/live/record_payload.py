@@ -65,6 +65,7 @@ def step_json(record: StepRecord, planes: Planes, attention: NDArray[np.float32]
         "kv_bytes": record.kv_bytes,
         "logit_rows": record.logit_rows,
         "batch_size": record.batch_size,
+        "forwards": record.forwards,
         "reused_tokens": record.reused_tokens,
         "rebuilt_tokens": record.rebuilt_tokens,
         "recovered_tokens": record.recovered_tokens,

@@ -57,17 +57,19 @@ def machine_json(rates: MachineRates | None) -> dict[str, Json] | None:
 def floor_json(record: StepRecord, info: ModelInfo) -> dict[str, Json] | None:
     """What a step's forward has to move and to do at least: the weights, and this session's own cache.
 
-    None for an architecture of which only the cache is known.
-
-    Sessions that share a forward read the weights once; each one's floor still has all of them.
+    Sessions that share a forward read the weights once; each one's floor still has all of them. Of a prompt only the
+    tokens that were run count: None where all of it was copied from a shared one, which takes no forward. None as well
+    for an architecture of which only the cache is known.
     """
-    if not info.shape.knows_weights:
+    fed = len(record.input_ids) - record.reused_tokens
+    if not fed or not info.shape.knows_weights:
         return None
-    fed = len(record.input_ids)
     size = info.weight_bytes / info.parameters
     weights = streamed_parameters(info.shape, tokens=fed) * size
     prefill = record.phase == "prefill"
     flops = (
-        prefill_flops(info.shape, fed, last_logits_only=True) if prefill else decode_flops(info.shape, record.kv_len)
+        prefill_flops(info.shape, record.kv_len, cached=record.reused_tokens, last_logits_only=True)
+        if prefill
+        else decode_flops(info.shape, record.kv_len)
     )
     return {"weights": round(weights), "cache": record.kv_bytes, "flops": flops}

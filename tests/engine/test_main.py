@@ -50,7 +50,7 @@ def test_a_step_has_exactly_these_fields(folder, capsys):
     assert [stage["name"] for stage in step["stages"]] == ["logits", "top_k"]
     assert step["stages"][1]["kept"] == 5 == len(step["stages"][1]["top"])
     assert sum(p for _, p in step["stages"][1]["top"]) == pytest.approx(1)
-    assert set(step["timing_ms"]) == {"wait", "forward", "sample", "total"}
+    assert set(step["timing_ms"]) == {"wait", "forward", "sample", "other", "total"}
     assert {rule["rule"] for rule in step["stop"]} >= {"end_id", "max_new_tokens", "context_limit", "stop_string"}
 
 

@@ -44,7 +44,7 @@ export class PromptRow {
     this.modes.node.classList.add('prompt-mode');
     this.button = make(
       'button.prefill',
-      { title: 'Feed the whole prompt in one forward (Ctrl or ⌘ + Enter)', onclick: () => this.prefill() },
+      { title: 'Feed the whole prompt (Ctrl or ⌘ + Enter)', onclick: () => this.prefill() },
       'Prefill',
     );
     this.examples = make('div.examples', { 'aria-label': 'Examples' });

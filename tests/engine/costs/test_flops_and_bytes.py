@@ -44,6 +44,14 @@ def test_one_token_costs_the_same_as_a_prompt_and_as_a_step():
     assert prefill_flops(LLAMA, 1) == decode_flops(LLAMA, 1)
 
 
+def test_what_the_cache_holds_already_is_not_run_again():
+    rest = prefill_flops(LLAMA, 600, cached=512, last_logits_only=True)
+    assert rest + prefill_flops(LLAMA, 512, last_logits_only=True) == (
+        prefill_flops(LLAMA, 600, last_logits_only=True) + 2 * LLAMA.parameters.head  # the head runs once more
+    )
+    assert prefill_flops(LLAMA, 600, cached=599) == decode_flops(LLAMA, 600)
+
+
 def test_a_windowed_layer_shows_its_window_only():
     mistral = NAMED["Mistral 7B v0.1"].shape
     assert visible_keys(mistral, 10_000) == 32 * 4096

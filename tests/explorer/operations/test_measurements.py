@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from explorer.engines.pool import EnginePool
 from explorer.hosting.leases import Registry
 from explorer.hosting.limits import Hosting
 from explorer.hosting.runtime import Runtime
@@ -27,6 +30,24 @@ def test_a_step_says_what_it_has_to_read_and_to_do(page):
     assert step["cache"] == page.steps[1]["kv_bytes"] == 4 * info.kv_bytes_per_token
     assert step["flops"] == 2 * multiplied + 4 * info.num_layers * info.num_heads * info.head_dim * 4
     assert prefill["flops"] > 2 * step["flops"]
+
+
+def test_a_prompt_that_came_from_a_shared_one_stands_on_what_was_read_of_it(config):
+    server = Runtime(EnginePool(replace(config, prefix_bytes=50_000_000)), Registry())
+    text = "".join(chr(97 + i % 26) for i in range(40))  # chunks of 16: two of them can be shared
+    first, second, third = Page(server), Page(server), Page(server)
+    for page, prompt in ((first, text), (second, text), (third, text[:32] + text[:8].upper())):
+        prefilled(page, prompt)
+    info = first.tab.workspace.engine.info
+    whole, nothing, rest = (page.steps[0]["floor"] for page in (first, second, third))
+    assert nothing is None, "all of it was copied: no forward, no bound"
+    assert [page.steps[0]["forwards"] for page in (first, second, third)] == [3, 0, 1]
+    matmul, head = info.shape.parameters.matmul, info.shape.parameters.head
+    pair = 4 * info.num_layers * info.num_heads * info.head_dim
+    assert whole["flops"] == 40 * 2 * matmul - 39 * 2 * head + pair * sum(range(1, 41))
+    assert rest["flops"] == 8 * 2 * matmul - 7 * 2 * head + pair * sum(range(33, 41))
+    assert rest["cache"] == whole["cache"] == third.steps[0]["kv_bytes"], "the copied keys are read all the same"
+    server.pool.close()
 
 
 def test_the_model_is_told_in_plain_numbers(page):

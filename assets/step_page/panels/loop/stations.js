@@ -11,6 +11,7 @@ import { make, icon, setText } from '../../drawing/dom.js';
 import { penalisedWords } from '../next_token/penalised_ends.js';
 import { renderToken, quotedToken } from '../../drawing/pieces.js';
 import { drawnPosition, FINISH_WORDS } from '../../store/roles.js';
+import { howRead, tokensRead } from '../time/prefill.js';
 import { formatCount, formatPlural, formatProb } from '../../drawing/format.js';
 
 const STATIONS = [
@@ -42,12 +43,6 @@ function drawnPiece(store, step) {
   return token?.id === step.draw.token_id ? token : store.pieces.get(step.draw.token_id);
 }
 
-/** How a prompt came into the cache: read, or taken over from somebody who had opened the same. */
-function readHow(step) {
-  if (step.reused_tokens >= step.input_ids.length) return 'prefilled before, shared';
-  return step.reused_tokens ? `${formatCount(step.reused_tokens)} of them shared` : 'in one forward';
-}
-
 /** What filled a released cache again: ", cache rebuilt by prefilling 41 tokens, 4 from the shared prompt" */
 function rebuiltHow({ rebuilt_tokens: again, recovered_tokens: shared }) {
   if (!again && !shared) return '';
@@ -62,14 +57,15 @@ const DESCRIBE = {
   in(step, { tokens, pieces }) {
     const many = step.input_ids.length > 1;
     const where = `at ${many ? '' : 'position '}${positionRange(step.positions)}`;
-    if (many) return { main: formatPlural(step.input_ids.length, 'token'), rest: `${where}, ${readHow(step)}` };
+    if (many) return { main: formatPlural(step.input_ids.length, 'token'), rest: `${where}, ${howRead(step)}` };
     return {
       piece: tokens[step.positions[0]] ?? pieces.get(step.input_ids[0]),
       rest: `id ${step.input_ids[0]} ${where}${rebuiltHow(step)}`,
     };
   },
   forward(step, { model, limits, settings }) {
-    const fed = step.input_ids.length;
+    const fed = tokensRead(step);
+    if (!fed) return { main: 'no forward pass', rest: `+${formatCount(step.kv_len)} k,v copied from a shared prompt` };
     const { num_layers: layers, num_heads: heads, num_kv_heads: kvHeads, head_dim: dim } = model;
     const reads = fed > 1 ? `1 to ${formatCount(step.kv_len)} keys read` : formatPlural(step.kv_len, 'key') + ' read';
     const isRun = fed === 1 && Boolean(step.timing_ms); // a rebuilt record came out of a prefill

@@ -17,6 +17,7 @@ import { panelFrame } from '../../drawing/panel_frame.js';
 import { TIMING_PARTS, TimingPainter } from './timing_painter.js';
 import { floorOf, floorRows, machineWords, timesFloor, timesWords } from '../../store/floor.js';
 import { openLayers } from './layer_sheet.js';
+import { howRead, prefillSpeedWords, tokensRead } from './prefill.js';
 
 /** The middle one; the mean of the middle two where there is an even number. */
 function median(values) {
@@ -49,7 +50,7 @@ class TimingPanel {
     const legend = TIMING_PARTS.map(({ name, says }) => make('span.lp-key', { title: says }, make('i', { data: { part: name } }), name));
     for (const name of ['token', 'rate', 'prefill', 'prefillRate']) this.stats[name] = make('b');
     const { token, rate, prefill, prefillRate } = this.stats;
-    const numbers = [['median ', token, '/token'], [rate, ' tokens/s'], ['prefill ', prefill, ', ', prefillRate, ' tokens/s']]
+    const numbers = [['median ', token, '/token'], [rate, ' tokens/s'], ['prefill ', prefill, ', ', prefillRate]]
       .map((words) => make('span.lp-stat', { title: 'measured' }, ...words));
     this.frame.aside(make('div.lp-stats', {}, ...numbers));
     this.floorKey = make('span.lp-key', { hidden: true }, make('i', { data: { part: 'floor' } }), 'floor ', (this.stats.floor = make('b')));
@@ -110,9 +111,9 @@ class TimingPanel {
     const middle = totals.length ? median(totals) : null;
     setText(this.stats.token, formatMs(middle));
     setText(this.stats.rate, middle ? formatNumber(1000 / middle) : '–');
-    const first = prefill.timing_ms?.total ?? null;
-    setText(this.stats.prefill, formatMs(first));
-    setText(this.stats.prefillRate, first ? formatNumber((1000 * prefill.input_ids.length) / first) : '–');
+    setText(this.stats.prefill, formatMs(prefill.timing_ms?.total ?? null));
+    setText(this.stats.prefillRate, prefillSpeedWords(prefill));
+    this.stats.prefill.parentElement.title = `measured: ${howRead(prefill)}; tokens read over the time of the forward passes alone`;
     this.stats.token.parentElement.title = `measured: median of ${formatPlural(totals.length, 'decode step')}`;
   }
 
@@ -145,7 +146,7 @@ class TimingPanel {
   }
 
   #tell(event, step) {
-    const fed = step.index ? `fed ${namedToken(this.store.pieces.get(step.input_ids[0]))}` : `prefill of ${formatPlural(step.input_ids.length, 'token')}`;
+    const fed = step.index ? `fed ${namedToken(this.store.pieces.get(step.input_ids[0]))}` : `prefill of ${formatPlural(step.input_ids.length, 'token')}, ${howRead(step)}`;
     const times = step.timing_ms;
     if (!times) return this.tip.show(event.clientX, event.clientY, `step ${step.index}: ${fed}`, [], 'Rebuilt from its recipe, so not timed.');
     const rows = TIMING_PARTS.map(({ name, field }) => [name, formatMs(times[field])]);
@@ -157,14 +158,15 @@ class TimingPanel {
     const rows = this.store.steps.map((step) => {
       const times = step.timing_ms;
       const parts = TIMING_PARTS.map(({ field }) => (times ? formatMs(times[field]) : 'not timed'));
-      const per = times ? formatMs(times.total / step.input_ids.length) : '–';
+      const read = tokensRead(step);
+      const per = times && read ? formatMs(times.forward / read) : '–';
       const { machine } = this.store;
       const floor = [formatMs(floorOf(step, machine)?.ms), timesWords(timesFloor(step, machine))];
-      return [step.index, step.phase, formatCount(step.input_ids.length), ...parts, times ? formatMs(times.total) : 'not timed', per, step.batch_size, ...floor];
+      return [step.index, step.phase, formatCount(read), ...parts, times ? formatMs(times.total) : 'not timed', per, step.batch_size, ...floor];
     });
     return {
       caption: 'Time per step, measured; the floor is computed',
-      columns: ['step', 'phase', 'tokens fed', ...TIMING_PARTS.map(({ name }) => name), 'total', 'per token fed', 'batch', 'floor', 'forward'],
+      columns: ['step', 'phase', 'tokens read', ...TIMING_PARTS.map(({ name }) => name), 'total', 'forward per token read', 'batch', 'floor', 'forward'],
       rows,
     };
   }

@@ -1,0 +1,34 @@
+/**
+ * What a prefill read and how fast, as opposed to what it took over from a prompt that was prefilled before.
+ *
+ * The fact people get wrong: a prompt that is in the cache already has no speed. Only tokens that went through the
+ * layers count, over the time of the forward passes alone; waiting for others says nothing about this machine.
+ */
+
+import { formatCount, formatNumber, formatPlural } from '../../drawing/format.js';
+
+/** Tokens that this step ran through the layers. */
+export function tokensRead(step) {
+  return step.input_ids.length - (step.reused_tokens ?? 0);
+}
+
+/** Tokens per second of the forward passes; null where nothing was read or timed. */
+export function prefillSpeed(step) {
+  const forward = step.timing_ms?.forward ?? 0;
+  return forward > 0 && tokensRead(step) > 0 ? (1000 * tokensRead(step)) / forward : null;
+}
+
+/** "230 tokens/s", or why there is no such number. */
+export function prefillSpeedWords(step) {
+  const speed = prefillSpeed(step);
+  if (speed !== null) return `${formatNumber(speed)} tokens/s`;
+  if (!step.timing_ms) return 'not timed';
+  return tokensRead(step) ? '–' : 'copied, not read';
+}
+
+/** "in one forward pass", "in 3 forward passes, 512 tokens copied from a shared prompt" */
+export function howRead(step) {
+  if (tokensRead(step) <= 0) return 'prefilled before, copied from a shared prompt';
+  const passes = step.forwards > 1 ? `in ${formatCount(step.forwards)} forward passes` : 'in one forward pass';
+  return step.reused_tokens ? `${passes}, ${formatPlural(step.reused_tokens, 'token')} copied from a shared prompt` : passes;
+}
