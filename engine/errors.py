@@ -4,7 +4,7 @@
     ├── InvalidSettings        a sampling, stop or engine setting is out of range (also a ValueError)
     ├── PromptError
     │   ├── EmptyPrompt        no token to run on
-    │   └── PromptTooLong      more tokens or bytes than the model, or this program, reads
+    │   └── PromptTooLong      more tokens or bytes than the model, or what was asked of this program, reads
     ├── ModelError
     │   ├── ModelNotFound      no such folder, file or name
     │   ├── ModelUnreachable   the Hub or the package index did not answer
@@ -17,7 +17,10 @@
     └── SessionError
         ├── NotPrefilled       a step was asked for before there is a prompt
         ├── SessionFinished    a stop rule has fired; nothing is left to decode
-        ├── UnknownStep        a step or token that this session does not have
+        ├── UnknownStep        a step that this session does not have
+        ├── UnknownToken       a token id that this model does not have, or that cannot stand where it was asked for
+        ├── UnknownLayer       a layer that this model does not have
+        ├── UnknownHead        an attention head that this model does not have
         ├── NumericalFailure   the model returned NaN or no finite score
         ├── EngineFull         every place for a session is taken
         ├── EngineBusy         somebody's work is under way, and this must run alone
@@ -100,7 +103,19 @@ class SessionFinished(SessionError):
 
 
 class UnknownStep(SessionError):
-    """No such step, or no such token."""
+    """No such step."""
+
+
+class UnknownToken(SessionError):
+    """No such token."""
+
+
+class UnknownLayer(SessionError):
+    """No such layer."""
+
+
+class UnknownHead(SessionError):
+    """No such attention head."""
 
 
 class NumericalFailure(SessionError):

@@ -35,7 +35,7 @@ from engine.models.proof import ask_stock, prove
 from engine.models.stock import follow_weights, share_weights
 from engine.records import StepRecord
 from engine.serving.counters import EngineCounters, EngineHealth, Meter
-from engine.serving.requests import RequestQueues, StepRequest, Work, WorkRequest, at_once, never
+from engine.serving.requests import Pieces, RequestQueues, StepRequest, Work, WorkRequest, at_once, never
 from engine.serving.server import Server
 from engine.serving.session_table import SessionTable
 from engine.session import DecodeSession
@@ -110,6 +110,10 @@ class LLMEngine:
         request = WorkRequest(work, is_brief=is_brief)
         self._enqueue(key, request)
         return request.future
+
+    def study(self, key: str, work: Callable[[ModelRunner], Pieces]) -> Future[Any]:
+        """Ask for work that needs the model and no session: it gets the runner, and has caches of its own."""
+        return self.submit(key, lambda: work(self.stepper.runner))
 
     def measure_machine(self, *, again: bool = False) -> Future[MachineRates]:
         """How fast this machine reads and multiplies in the model's number format, measured once per process.

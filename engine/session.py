@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from engine.config import Recipe, SamplingParams, StopRules
 from engine.decode import inspection, prefilling
 from engine.decode.session_state import SessionState, Snapshot
-from engine.errors import UnknownStep
+from engine.errors import UnknownToken
 from engine.measure.clocks import now_ms
 from engine.records import Candidates, FinishReason, PromptRow, Stage, StepRecord, TokenStanding
 from engine.serving.engine_thread import EngineThread
-from engine.serving.requests import Pieces, StepRequest, at_once
+from engine.serving.requests import Pieces, StepRequest
 from engine.serving.session_requests import SessionRequests
+from engine.studies.layer_times import LayerTimes, layer_times
 from engine.tokens import EncodedPrompt, Role
 
 
@@ -114,7 +115,7 @@ class DecodeSession(SessionRequests):
             self._state.require_step(len(self._state.records) - 1)
             if not 0 <= token_id < self.engine.info.vocab_size:
                 size = self.engine.info.vocab_size
-                raise UnknownStep(f"There is no token {token_id}: ids go from 0 to {size - 1:,}.")
+                raise UnknownToken(f"There is no token {token_id}: ids go from 0 to {size - 1:,}.")
             logits = inspection.logits_at(self.engine.stepper.runner, self._state, len(self._state.records) - 1)
             return self.engine.stepper.redraw(self._state, logits, token_id)
 
@@ -193,10 +194,13 @@ class DecodeSession(SessionRequests):
         return self._soon(lambda: inspection.attention_at(self.engine.stepper.runner, self._state, step))
 
     def prompt_attention(self, layer: int, head: int) -> Future[NDArray[np.float32]]:
-        """(T, T): every prompt token's row of one head."""
-        return self._restored(
-            at_once(lambda: inspection.prompt_attention(self.engine.stepper.runner, self._state, layer, head))
-        )
+        """(T, T): every prompt token's row of one head. Raises PromptTooLong where that would be too many."""
+        runner, progress = self.engine.stepper.runner, self._progress("attention map")
+        return self._restored(lambda: inspection.prompt_attention(runner, self._state, layer, head, progress))
+
+    def layer_times(self, step: int) -> Future[LayerTimes]:
+        """Where a decode step's forward goes, layer by layer: it is replayed with a clock between them."""
+        return self._restored(lambda: layer_times(self.engine.stepper.runner, self._state, step))
 
     def what_if(self, step: int, sampling: SamplingParams) -> Future[tuple[Candidates, tuple[Stage, ...]]]:
         """The distribution of a step under other settings; no token is drawn again."""

@@ -89,3 +89,9 @@ def test_words_and_arithmetic_load_without_torch(path):
 @pytest.mark.parametrize("path", [*ENGINE, *EXPLORER], ids=lambda p: str(p.relative_to(ROOT)))
 def test_every_file_says_what_it_is(path):
     assert ast.get_docstring(ast.parse(path.read_text()))
+
+
+@pytest.mark.parametrize("path", EXPLORER, ids=lambda p: str(p.relative_to(ROOT)))
+def test_a_view_asks_the_engine_and_never_reaches_for_its_parts(path):
+    reached = {node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)}
+    assert not reached & {"stepper", "runner"}

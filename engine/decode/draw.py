@@ -16,7 +16,7 @@ from torch import Tensor
 
 from engine.config import SamplingParams
 from engine.decode.distribution import Distribution, distribution, ranked
-from engine.errors import UnknownStep
+from engine.errors import UnknownToken
 from engine.records import Draw, DrawMode
 
 
@@ -102,7 +102,7 @@ def rank_of(raw: Distribution, token_id: int) -> int:
 def require_token(token_id: int, vocab_size: int) -> None:
     """Refuse an id the model has no score for."""
     if not 0 <= token_id < vocab_size:
-        raise UnknownStep(f"There is no token {token_id}; this model's ids run from 0 to {vocab_size - 1}.")
+        raise UnknownToken(f"There is no token {token_id}; this model's ids run from 0 to {vocab_size - 1}.")
 
 
 def _layout(final: Distribution, order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

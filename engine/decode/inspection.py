@@ -5,7 +5,7 @@ Recent steps answer from what was captured; older ones are replayed against the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 
 import numpy as np
 import torch
@@ -16,12 +16,17 @@ from engine.config import SamplingParams
 from engine.decode.sampling import standings_of, summarise
 from engine.decode.session_state import SessionState
 from engine.decode.stepping import Stepper
-from engine.errors import UnknownStep, UnsupportedModel
+from engine.errors import PromptTooLong, UnknownHead, UnknownLayer, UnknownToken, UnsupportedModel
 from engine.forward.attention import rows_of_layers
 from engine.forward.forward_pass import LayerQuery
 from engine.forward.model_runner import ModelRunner
 from engine.records import Candidates, Stage, TokenStanding
 from engine.tiles import HeadInputs
+
+LONGEST_MAP = 4_096  # tokens of a prompt whose map is made: 67 MB of float32
+MAP_ROWS = 64  # replayed at a time, so that others step in between
+
+Progress = Callable[[int, int], None]
 
 
 def logits_at(runner: ModelRunner, state: SessionState, step: int) -> Tensor:
@@ -48,14 +53,31 @@ def attention_at(runner: ModelRunner, state: SessionState, step: int) -> NDArray
     return torch.stack([replayed.weights[layer][:, -1] for layer in range(runner.num_layers)]).numpy()
 
 
-def prompt_attention(runner: ModelRunner, state: SessionState, layer: int, head: int) -> NDArray[np.float32]:
-    """Weights (T, T) of one head over the prompt: row = query, column = key. Found by replaying up to `layer`."""
+def prompt_attention(
+    runner: ModelRunner, state: SessionState, layer: int, head: int, progress: Progress
+) -> Generator[None, None, NDArray[np.float32]]:
+    """Weights (T, T) of one head over the prompt: row = query, column = key. Found by replaying up to `layer`.
+
+    A few rows at a time, and of this head alone: all heads of a long prompt would be gigabytes.
+    """
     state.require_step(0)
     _require_layer(runner, layer)
-    replayed = runner.replay(state.store, state.prompt_ids, 0, weights_of=frozenset({layer}))
-    weights = replayed.weights[layer]  # (H, T, T)
-    _require_head(head, weights.shape[0])
-    return weights[head].contiguous().numpy()
+    _require_head(head, runner.num_heads)
+    ids = state.prompt_ids
+    if len(ids) > LONGEST_MAP:
+        raise PromptTooLong(
+            f"The prompt is {len(ids):,} tokens; a map of every token over every token is made for up to "
+            f"{LONGEST_MAP:,}. Look at single steps, or prefill a shorter prompt."
+        )
+    whole = np.zeros((len(ids), len(ids)), dtype=np.float32)
+    for start in range(0, len(ids), MAP_ROWS):
+        part = ids[start : start + MAP_ROWS]
+        replayed = runner.replay(state.store, part, start, weights_of=frozenset({layer}), head=head)
+        end = start + len(part)
+        whole[start:end, :end] = replayed.weights[layer][0].numpy()  # (1, M, K)
+        progress(end, len(ids))
+        yield
+    return whole
 
 
 def head_inputs(runner: ModelRunner, state: SessionState, step: int, layer: int, head: int) -> HeadInputs:
@@ -103,12 +125,12 @@ def _query_of(runner: ModelRunner, state: SessionState, step: int, layer: int) -
 
 def _require_layer(runner: ModelRunner, layer: int) -> None:
     if not 0 <= layer < runner.num_layers:
-        raise UnknownStep(f"There is no layer {layer}: this model has layers 0 to {runner.num_layers - 1}.")
+        raise UnknownLayer(f"There is no layer {layer}: this model has layers 0 to {runner.num_layers - 1}.")
 
 
 def _require_head(head: int, num_heads: int) -> None:
     if not 0 <= head < num_heads:
-        raise UnknownStep(f"There is no head {head}: this model has heads 0 to {num_heads - 1}.")
+        raise UnknownHead(f"There is no head {head}: this model has heads 0 to {num_heads - 1}.")
 
 
 def what_if(

@@ -15,7 +15,7 @@ from torch import Tensor
 from engine.config import Recipe
 from engine.decode.session_state import SessionState
 from engine.decode.stepping import ForwardFacts, Stepper
-from engine.errors import EmptyPrompt, PromptTooLong, UnknownStep
+from engine.errors import EmptyPrompt, PromptTooLong, UnknownToken
 from engine.facts import ModelInfo
 from engine.forward.capture import Capture, CaptureRing
 from engine.forward.kv_store import KVStore
@@ -77,7 +77,7 @@ def require_prompt(
         )
     unknown = [i for i in prompt_ids if not 0 <= i < info.vocab_size]
     if unknown:
-        raise UnknownStep(f"Token id {unknown[0]} is outside {info.name}'s vocabulary of {info.vocab_size:,}.")
+        raise UnknownToken(f"Token id {unknown[0]} is outside {info.name}'s vocabulary of {info.vocab_size:,}.")
 
 
 def feed(
@@ -167,9 +167,8 @@ def rebuild(
     with state.filling():
         prompt = yield from feed_prompt(stepper, state, recipe.prompt_ids, chunk, progress)
         fresh = _fresh(state, prompt.store, recipe.prompt_ids, roles)
-        facts = ForwardFacts(
-            recipe.prompt_ids, min(1, prompt.forwards), 1, None, 0.0, 0.0, prompt.reused_tokens, prompt.forwards
-        )
+        rows = min(1, prompt.forwards)
+        facts = ForwardFacts(recipe.prompt_ids, rows, 1, None, 0.0, 0.0, prompt.reused_tokens, prompt.forwards)
         _redo(stepper, fresh, recipe, facts, prompt.row.logits)
         yield from _redo_continuation(stepper, fresh, recipe, progress)
         fresh.sampling, fresh.stop, fresh.seed = recipe.sampling, recipe.stop, recipe.seed

@@ -174,14 +174,9 @@ class Stepper:
         """Check the stop rules of the newest step again, after a change of rules or of its token."""
         last = state.records[-1]
         verdict = self.verdict(state, last.kv_bytes, _end_probability(last.candidates, last.stages, self.info.end_ids))
-        state.records[-1] = replace(
-            last,
-            stops=verdict.stops,
-            finish_reason=verdict.finish_reason,
-            text=verdict.text,
-            held=verdict.held,
-            pending=verdict.pending,
-        )
+        said = {name: getattr(verdict, name) for name in ("stops", "finish_reason", "text", "held", "pending")}
+        if any(getattr(last, name) != value for name, value in said.items()):  # else readers keep the one they have
+            state.records[-1] = replace(last, **said)
         return state.records[-1]
 
     def require_unfinished(self, state: SessionState) -> None:

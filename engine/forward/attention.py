@@ -107,7 +107,7 @@ def attend(
         if forward_pass.keep_queries:
             forward_pass.queries[row][layer] = _last_query(q, mask, scale, softcap, s_aux)
         if layer in forward_pass.weights_of:
-            forward_pass.weights[layer] = attention_weights(q, keys, mask, scale, softcap, s_aux)
+            forward_pass.weights[layer] = _weights(forward_pass.weights_of_head, q, keys, mask, scale, softcap, s_aux)
     if forward_pass.stop_after == layer:
         raise LayersDone
     joined = outputs[0] if len(outputs) == 1 else torch.cat(outputs)  # (B, H, M, Dv)
@@ -120,6 +120,23 @@ def _observe(forward_pass: ForwardPass, layer: int, query: Tensor, key: Tensor) 
     forward_pass.called.add(layer)
     forward_pass.shapes.add((*query.shape, *cached.shape, *values.shape))
     forward_pass.direct = forward_pass.direct and key.data_ptr() == cached.data_ptr()
+
+
+def _weights(
+    head: int | None,
+    query: Tensor,
+    keys: Tensor,
+    mask: Tensor | None,
+    scaling: float,
+    softcap: float | None,
+    sink: Tensor | None,
+) -> Tensor:
+    """`attention_weights` of every head, or of one: all heads of a long prompt would not fit."""
+    if head is not None:
+        group = head // (query.shape[1] // keys.shape[1])
+        query, keys = query[:, head : head + 1], keys[:, group : group + 1]
+        sink = None if sink is None else sink[head : head + 1]
+    return attention_weights(query, keys, mask, scaling, softcap, sink)
 
 
 def _last_query(

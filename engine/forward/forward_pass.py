@@ -58,6 +58,7 @@ class ForwardPass:
     num_new       tokens fed per session (1 in a decode step)
     keep_queries  whether to keep each session's last query
     weights_of    layers whose full weights are computed inside the call (replay only)
+    weights_of_head  the one head they are computed of; None for all
     read_only     the stores already hold these tokens: read them, write nothing
     keeps_cache   False: keys and values serve this forward alone, and reach no store
     stop_after    raise `LayersDone` after this layer; None runs the whole model
@@ -80,6 +81,7 @@ class ForwardPass:
     num_new: int
     keep_queries: bool = True
     weights_of: frozenset[int] = frozenset()
+    weights_of_head: int | None = None
     read_only: bool = False
     keeps_cache: bool = True
     stop_after: int | None = None

@@ -77,6 +77,7 @@ class ModelRunner:
         self.keep_queries = keep_queries
         self.between_layers: Callable[[], None] | None = None  # called there by long forwards on a CPU
         self.num_layers = int(model.config.get_text_config().num_hidden_layers)
+        self.num_heads = int(model.config.get_text_config().num_attention_heads)
         attention.install(model)
         follow_prompts(model)
         observed = self._warm_up()
@@ -136,11 +137,13 @@ class ModelRunner:
         start: int,
         *,
         weights_of: frozenset[int] = frozenset(),
+        head: int | None = None,
         queries_to: int | None = None,
         logit_rows: LogitRows = "none",
     ) -> Replay:
         """Feed `token_ids` at positions from `start` against what `store` already holds; write nothing.
 
+        head        of the layers in `weights_of`, keep the weights (1, M, K) of this head alone
         queries_to  keep the last row's query of every layer up to this one
         """
         assert start + len(token_ids) <= store.length, "a replay feeds tokens that the cache holds"
@@ -148,7 +151,7 @@ class ModelRunner:
         stop_after = max(wanted) if logit_rows == "none" and wanted else None
         forward_pass = ForwardPass(
             [store], [start], len(token_ids), keep_queries=queries_to is not None, weights_of=weights_of,
-            read_only=True, stop_after=stop_after, direct=self.keys_are_cached,
+            weights_of_head=head, read_only=True, stop_after=stop_after, direct=self.keys_are_cached,
         )  # fmt: skip
         try:
             logits = self._call(forward_pass, [tuple(token_ids)], logit_rows)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from engine.decode.prefilling import feed
 from engine.decode.session_state import SessionState
-from engine.errors import UnknownStep
+from engine.errors import UnknownToken
 from engine.forward.kv_store import KVStore
 from engine.forward.model_runner import ModelRunner
 from engine.session import DecodeSession
@@ -32,7 +32,7 @@ def change_first_token(
     """What putting `token_id` first does to the keys and values of the first `most` tokens of `session`.
 
     report  called between forwards with tokens fed and tokens in all; what it raises ends the work
-    Raises UnknownStep where there is no such token, or it is the one that stands there.
+    Raises UnknownToken where there is no such token, or it is the one that stands there.
     """
     chunk, runner = session.engine.config.prefill_chunk, session.engine.stepper.runner
     return session.run(lambda state: _changed(runner, state, token_id, chunk, report, most))
@@ -45,9 +45,9 @@ def _changed(
     ids = state.token_ids[: min(state.store.length, most)]
     vocabulary = int(runner.model.config.get_text_config().vocab_size)
     if not 0 <= token_id < vocabulary:
-        raise UnknownStep(f"There is no token {token_id}: ids go from 0 to {vocabulary - 1:,}.")
+        raise UnknownToken(f"There is no token {token_id}: ids go from 0 to {vocabulary - 1:,}.")
     if token_id == ids[0]:
-        raise UnknownStep(f"Token {token_id} stands first already. Choose another one.")
+        raise UnknownToken(f"Token {token_id} stands first already. Choose another one.")
     total = 2 * len(ids)
     same = yield from feed(runner, runner.new_store(), ids, chunk, lambda done, _: report(done, total))
     yield

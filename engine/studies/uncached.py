@@ -8,7 +8,7 @@ is step 0: there is nothing to keep yet, so both run the whole prompt, and the c
 from __future__ import annotations
 
 import secrets
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -19,11 +19,10 @@ from torch import Tensor
 from engine.config import SamplingParams
 from engine.decode.prefilling import Progress, require_prompt
 from engine.decode.sampling import sample
-from engine.decode.stepping import Stepper
 from engine.errors import InvalidSettings, PromptTooLong
 from engine.facts import ModelInfo
 from engine.forward.model_runner import Feed, ModelRunner
-from engine.serving.requests import Work
+from engine.serving.requests import Pieces
 
 Way = Literal["cached", "uncached"]
 
@@ -75,10 +74,9 @@ class Runs(Protocol):
     """The part of an engine that a race needs."""
 
     info: ModelInfo
-    stepper: Stepper
 
-    def submit(self, key: str, work: Work) -> Future[Any]:
-        """Ask for work on the engine thread."""
+    def study(self, key: str, work: Callable[[ModelRunner], Pieces]) -> Future[Any]:
+        """Ask for work with the model on the engine thread."""
         ...
 
 
@@ -106,7 +104,7 @@ class Race:
     def start(self, engine: Runs, progress: Progress = _unseen) -> Future[tuple[RaceStep, ...]]:
         """Run on the engine thread, a forward at a time, so that others step in between. Raises where it cannot be."""
         self.require_room(engine.info)
-        self.future = engine.submit(f"race-{secrets.token_hex(8)}", lambda: self.run(engine.stepper.runner, progress))
+        self.future = engine.study(f"race-{secrets.token_hex(8)}", lambda runner: self.run(runner, progress))
         return self.future
 
     def require_room(self, info: ModelInfo) -> None:

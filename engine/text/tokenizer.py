@@ -16,7 +16,7 @@ from itertools import accumulate
 
 from transformers import PreTrainedTokenizerFast
 
-from engine.errors import EmptyPrompt, PromptError, PromptTooLong, UnknownStep
+from engine.errors import EmptyPrompt, PromptError, PromptTooLong, UnknownToken
 from engine.text.chat import ChatEncoder, ChatMessage
 from engine.text.token_bytes import characters, decode, vocabulary_bytes, whole_text
 from engine.tokens import CharPart, EncodedPrompt, JoinedText, Role, TokenPiece
@@ -133,7 +133,7 @@ class Tokenizer:
             if token_id < size:
                 return (token_id, *(other for other in found if other != token_id))
             if number[1] and not found:
-                raise UnknownStep(f"There is no token {number[2][:19]}: this model's ids go from 0 to {size - 1:,}.")
+                raise UnknownToken(f"There is no token {number[2][:19]}: this model's ids go from 0 to {size - 1:,}.")
         if found:
             return tuple(found)
         with self._lock:

@@ -91,9 +91,7 @@ def check_claim(engine: LLMEngine, name: str, report: Callable[[int, int], None]
 
 def layer_times(session: DecodeSession, step: int) -> Future[LayerTimes]:
     """Start timing the layers of a step."""
-    from engine.studies.layer_times import layer_times as start
-
-    return session.run(lambda state: start(session.engine.stepper.runner, state, step))
+    return session.layer_times(step)
 
 
 def shape_on_hub(repo: str) -> ModelShape:

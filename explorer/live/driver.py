@@ -31,7 +31,9 @@ LONGEST_S = 2.0  # up to this, so that a class whose engine is full does not spe
 LONGEST_CANCELLABLE_S = 1.0  # the same for what shows its progress and can be stopped: a stop waits as long
 FREEING_S = 10.0
 FORGOTTEN = "The server no longer has this session. The page rebuilds it; try again in a moment."
-CANCELLABLE = frozenset({"prefill", "hello", "model", "follow_link", "prompt_rows", "undo", "check", "layer_times"})
+CANCELLABLE = frozenset(
+    {"prefill", "hello", "model", "follow_link", "prompt_rows", "undo", "check", "layer_times", "triangle"}
+)
 MAX_MOUNTS = 8  # page instances of one tab that are remembered
 
 OPERATIONS: dict[str, Operation] = {

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import UnknownStep
+from engine.errors import UnknownHead, UnknownLayer
 from explorer.engines import bridge
 from explorer.live.record_payload import (
     attention_json,
@@ -66,6 +66,7 @@ def triangle(workspace: Workspace, args: Args) -> Running:
     """One head's map over the whole prompt."""
     branch = active(workspace)
     layer, head = _layer(workspace, args), _head(workspace, args)
+    workspace.activity.session = branch.session
     weights: NDArray[np.float32] = yield branch.session.prompt_attention(layer, head)
     tokens = weights.shape[0]
     if tokens <= LARGEST_MAP:
@@ -95,12 +96,12 @@ def check(workspace: Workspace, args: Args) -> Running:
 def _layer(workspace: Workspace, args: Args) -> int:
     layer = checked.whole(args.get("layer"), "layer", 0, 2**31)
     if layer >= workspace.engine.info.num_layers:
-        raise UnknownStep(f"There is no layer {layer}: this model has {workspace.engine.info.num_layers}.")
+        raise UnknownLayer(f"There is no layer {layer}: this model has {workspace.engine.info.num_layers}.")
     return layer
 
 
 def _head(workspace: Workspace, args: Args) -> int:
     head = checked.whole(args.get("head"), "head", 0, 2**31)
     if head >= workspace.engine.info.num_heads:
-        raise UnknownStep(f"There is no head {head}: this model has {workspace.engine.info.num_heads}.")
+        raise UnknownHead(f"There is no head {head}: this model has {workspace.engine.info.num_heads}.")
     return head

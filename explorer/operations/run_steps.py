@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.config import PRESETS, Recipe, SamplingParams, StopRules
-from engine.errors import SessionError, UnknownStep
+from engine.errors import SessionError, UnknownToken
 from explorer.engines import bridge
 from explorer.hosting.admission import new_session, placed
 from explorer.hosting.pace import ALARM
@@ -102,7 +102,7 @@ def switch(workspace: Workspace, args: Args) -> Value:
     wanted = checked.whole(args.get("branch"), "branch", 0, 2**31)
     found = next((branch for branch in workspace.branches if branch.id == wanted), None)
     if found is None:
-        raise UnknownStep(f"There is no run {wanted} in this tab.")
+        raise SessionError(f"There is no run {wanted} in this tab.")
     workspace.active = found
     return plain(branch=found.id)
 
@@ -114,7 +114,7 @@ def force(workspace: Workspace, args: Args) -> Running:
     token_id = checked.whole(args.get("token_id"), "token_id", 0, 2**31 - 1)
     size = workspace.engine.info.vocab_size
     if token_id >= size:  # asked before anything is rewound
-        raise UnknownStep(f"There is no token {token_id}: ids go from 0 to {size - 1:,}.")
+        raise UnknownToken(f"There is no token {token_id}: ids go from 0 to {size - 1:,}.")
     dropped = dropped_by("force", workspace, [branch])
     if at < branch.newest:
         yield branch.session.rewind(at)

@@ -77,6 +77,7 @@ _DOING = {
     "rebuild": "rebuilding the cache",
     "prompt rows": "reading the prompt's rows",
     "check": "checking the numbers",
+    "attention map": "replaying the prompt",
 }
 
 

@@ -16,6 +16,7 @@ from engine.errors import (
     SessionError,
     SessionFinished,
     UnknownStep,
+    UnknownToken,
 )  # fmt: skip
 from engine.llm_engine import LLMEngine
 from engine.session import DecodeSession
@@ -276,7 +277,7 @@ def test_nothing_can_be_stepped_before_a_prompt(engine):
     [
         ((), EmptyPrompt, "at least one token"),
         ((5,) * 128, PromptTooLong, "Tiny reads 128 and needs room for one more. Shorten it by 1 token."),
-        ((5, 300), UnknownStep, "Token id 300 is outside"),
+        ((5, 300), UnknownToken, "Token id 300 is outside"),
     ],
 )  # fmt: skip
 def test_a_prompt_that_cannot_be_run_is_refused_and_the_session_stays(session, prompt, error, words):
@@ -411,7 +412,7 @@ def test_text_joined_token_by_token_is_the_text_joined_at_once(engine, session):
 def test_a_step_that_does_not_exist_cannot_be_rewound_to(session):
     with pytest.raises(UnknownStep, match="There is no step 5: this session has steps 0 to 0"):
         session.rewind(5).result()
-    with pytest.raises(UnknownStep, match="There is no token 300"):
+    with pytest.raises(UnknownToken, match="There is no token 300"):
         session.force(300).result()
 
 

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from engine.config import SamplingParams
-from engine.errors import InvalidSettings, NotPrefilled, UnknownStep, UnsupportedModel
+from engine.errors import InvalidSettings, NotPrefilled, UnknownHead, UnknownLayer, UnknownStep, UnsupportedModel
 from engine.studies.head_reader import read_head
 from engine.tiles import HeadInputs, exact, merge, nothing_yet, partial_of, two_passes, walk, weights64
 from tests.engine.architectures import tiny_engine
@@ -183,11 +183,16 @@ def test_what_was_read_is_a_copy_and_reading_moves_nothing(session):
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
-    [((9, 0, 0), "no step 9"), ((0, 2, 0), "no layer 2"), ((0, 0, 4), "no head 4"), ((0, -1, 0), "no layer -1")],
+    ("asked", "error", "message"),
+    [
+        ((9, 0, 0), UnknownStep, "no step 9"),
+        ((0, 2, 0), UnknownLayer, "no layer 2"),
+        ((0, 0, 4), UnknownHead, "no head 4"),
+        ((0, -1, 0), UnknownLayer, "no layer -1"),
+    ],
 )
-def test_what_does_not_exist_is_refused_by_name(session, asked, message):
-    with pytest.raises(UnknownStep, match=message):
+def test_what_does_not_exist_is_refused_by_name(session, asked, error, message):
+    with pytest.raises(error, match=message):
         read_head(session, *asked).result()
 
 

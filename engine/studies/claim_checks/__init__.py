@@ -14,7 +14,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from engine.errors import UnknownStep
+from engine.errors import LoupeError
 from engine.studies.claim_checks import cache, model, speed
 from engine.studies.claim_checks.forwards import Check, Report
 from engine.studies.claim_records import Finding
@@ -34,9 +34,9 @@ CHECKS: MappingProxyType[str, Callable[[LLMEngine, Report], Check]] = MappingPro
 
 
 def check(engine: LLMEngine, name: str, report: Report) -> Future[Finding]:
-    """Begin the check of this name on the engine's thread. Raises UnknownStep where there is none."""
+    """Begin the check of this name on the engine's thread. Raises LoupeError where there is none."""
     if name not in CHECKS:
-        raise UnknownStep(f"There is no check {name!r}. Known: {', '.join(CHECKS)}.")
+        raise LoupeError(f"There is no check {name!r}. Known: {', '.join(CHECKS)}.")
 
     def checked() -> Check:
         finding = yield from CHECKS[name](engine, report)

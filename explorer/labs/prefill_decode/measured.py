@@ -70,8 +70,7 @@ def run(engine: LLMEngine, study: Any, report: progress.Report) -> Future[Any]:
         except progress.Stopped:
             study.stop()
 
-    key = f"measured-{secrets.token_hex(8)}"
-    return engine.submit(key, lambda: study.run(engine.stepper.runner, told))
+    return engine.study(f"measured-{secrets.token_hex(8)}", lambda runner: study.run(runner, told))
 
 
 def _results(engine: LLMEngine, times: tuple[PhaseTimes, ...]) -> None:

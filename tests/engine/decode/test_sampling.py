@@ -13,7 +13,7 @@ from torch import Tensor
 
 from engine.config import PRESETS, SamplingParams
 from engine.decode.sampling import Sampled, penalised_ends, run_stages, sample, standings_of
-from engine.errors import NumericalFailure, UnknownStep
+from engine.errors import NumericalFailure, UnknownToken
 from engine.records import Stage
 
 VOCAB = 49_152
@@ -288,7 +288,7 @@ def test_the_rank_of_every_token_is_its_place_in_a_stable_float64_sort() -> None
 @pytest.mark.parametrize("token_id", [-1, 4])
 def test_a_token_the_model_does_not_have_is_refused(token_id: int) -> None:
     logits = logits_of(0.60, 0.25, 0.10, 0.05)
-    with pytest.raises(UnknownStep, match="run from 0 to 3"):
+    with pytest.raises(UnknownToken, match="run from 0 to 3"):
         standings_of((0, token_id), logits, [], SamplingParams())
-    with pytest.raises(UnknownStep, match="run from 0 to 3"):
+    with pytest.raises(UnknownToken, match="run from 0 to 3"):
         sample(logits, [], SamplingParams(), seed=0, step=0, forced=token_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.errors import SessionError, UnknownStep, UnsupportedModel
+from engine.errors import LoupeError, SessionError, UnsupportedModel
 from engine.llm_engine import LLMEngine
 from engine.studies.claim_checks import CHECKS, check
 from engine.studies.claim_checks.forwards import NEW_TOKENS, TEXT
@@ -146,6 +146,6 @@ def test_progress_counts_to_its_end(engine, name):
 
 
 def test_an_unknown_check_is_refused_by_name(engine):
-    with pytest.raises(UnknownStep, match="no check 'magic'"):
+    with pytest.raises(LoupeError, match="no check 'magic'"):
         check(engine, "magic", lambda done, total: None)
     assert "prefix" in CHECKS

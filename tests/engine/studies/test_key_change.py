@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import DynamicCache
 
-from engine.errors import LoupeError, NotPrefilled, UnknownStep
+from engine.errors import LoupeError, NotPrefilled, UnknownToken
 from engine.forward.kv_store import KVStore
 from engine.llm_engine import LLMEngine
 from engine.session import DecodeSession
@@ -131,9 +131,9 @@ def test_the_work_says_how_far_it_is_and_can_be_ended(session):
 
 
 def test_no_such_token_and_the_same_token_are_refused_in_words(session):
-    with pytest.raises(UnknownStep, match="no token 300"):
+    with pytest.raises(UnknownToken, match="no token 300"):
         change_first_token(session, 300, nobody).result()
-    with pytest.raises(UnknownStep, match="stands first already"):
+    with pytest.raises(UnknownToken, match="stands first already"):
         change_first_token(session, PROMPT[0], nobody).result()
 
 

@@ -1,4 +1,4 @@
-"""What the page says of a prefill's speed: tokens that were read, over the time of their forward passes, and no others."""
+"""What the page says of a prefill's speed: tokens that were read, over the time of the forward passes alone."""
 
 from __future__ import annotations
 
