@@ -26,6 +26,7 @@ from engine.forward.capture import CaptureRing
 from engine.forward.model_runner import ModelRunner
 from engine.forward.prefix_cache import PrefixCache
 from engine.kernels.install import restore
+from engine.forward.scratch import Scratch
 from engine.kernels.speed_up import KernelReport, speed_up
 from engine.measure.clocks import now_ms
 from engine.measure.machine_rates import MachineRates, known, measure
@@ -63,7 +64,7 @@ class LLMEngine:
         self.model = loaded.model
         self.kernels: KernelReport | None = None
         self.heartbeat_ms = now_ms()
-        self.sessions = SessionTable(config.budgets)
+        self.sessions = SessionTable(config.budgets, Scratch())
         self._is_busy = False
         self._meter = Meter()
         self._queues = RequestQueues()
@@ -228,7 +229,7 @@ class LLMEngine:
         if self.config.fast_kernels and self.info.device == "cpu" and self.info.dtype == "float32":
             self.kernels = speed_up(self.model, threads=torch.get_num_threads(), check=False)
         follow_weights(self.stock, self.model)
-        runner = ModelRunner(self.model, keep_queries=self.config.capture)
+        runner = ModelRunner(self.model, keep_queries=self.config.capture, scratch=self.sessions.scratch)
         try:
             return runner, prove(runner, self.stock, expected)
         except UnsupportedModel as error:

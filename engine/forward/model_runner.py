@@ -22,6 +22,7 @@ from engine.forward.kv_store import KVStore
 from engine.forward.model_cache import StoreCache
 from engine.forward.ragged import RaggedBatch
 from engine.forward.rotary import follow_prompts
+from engine.forward.scratch import Scratch
 from engine.measure.clocks import now_ms, synchronise
 
 LogitRows = Literal["none", "last", "all"]
@@ -71,8 +72,9 @@ class Replay:
 class ModelRunner:
     """Owns the model's forward. Lives on the engine thread, inside torch.inference_mode."""
 
-    def __init__(self, model: PreTrainedModel, *, keep_queries: bool = True) -> None:
+    def __init__(self, model: PreTrainedModel, *, keep_queries: bool = True, scratch: Scratch | None = None) -> None:
         self.model = model
+        self.scratch = scratch or Scratch()
         self.device = next(model.parameters()).device
         self.keep_queries = keep_queries
         self.between_layers: Callable[[], None] | None = None  # called there by long forwards on a CPU
@@ -88,6 +90,10 @@ class ModelRunner:
     def new_store(self) -> KVStore:
         """An empty cache for one session."""
         return KVStore(self.num_layers, alike=self.layers_are_alike)
+
+    def scratch_store(self) -> KVStore:
+        """An empty cache for what no session owns: a study, a check. It counts until it is let go."""
+        return self.scratch.count(self.new_store())
 
     def forward(self, batch: Sequence[Feed], *, logit_rows: LogitRows = "last") -> ForwardResult:
         """Run every session of `batch` in one forward; each must feed the same number of tokens.

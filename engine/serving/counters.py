@@ -69,7 +69,8 @@ class EngineCounters:
     wait_ms         sum over decode steps: what others took of the time since each was asked for
     waits           (bound in ms, decode steps that waited no longer than that), ascending, the last bound infinite
     batch_sizes     (sessions that shared a forward, how many such forwards), ascending
-    kv_live_bytes, kv_reserved_bytes  of all sessions, after the latest step or work of each
+    kv_live_bytes, kv_reserved_bytes  of all sessions, after the latest step or work of each, and of studies and
+                    checks under way
     prefix_bytes    of shared prompts
     """
 

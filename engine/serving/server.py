@@ -45,6 +45,7 @@ class Server:
         heads = self.queues.heads()
         turn = self._steps(heads)
         self._work(heads, turn.work, WORK_MS)
+        self.table.scratch.measure()
         self.meter.add(evictions=self.table.keep_within_budget(self.queues.waiting()))
 
     def _steps(self, heads: Mapping[str, Request]) -> Turn:
@@ -165,6 +166,7 @@ class Server:
         except StopIteration as done:
             self._finish(key, work, done.value)
         except Exception as error:
+            traceback.clear_frames(error.__traceback__)  # they hold caches, and whoever asked keeps the error
             if is_out_of_memory(error) and not work.was_restarted and self._shed():
                 work.running, work.was_restarted = None, True  # it moved nothing yet: begin again at the next turn
                 return

@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 from engine.config import Budgets
 from engine.decode.session_state import SessionState
 from engine.errors import EngineFull
+from engine.forward.scratch import Scratch
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +28,9 @@ class KVBytes:
 class SessionTable:
     """Sessions by key, least recently touched first. Any thread admits and reads; the engine thread evicts."""
 
-    def __init__(self, budgets: Budgets) -> None:
+    def __init__(self, budgets: Budgets, scratch: Scratch | None = None) -> None:
         self.budgets = budgets
+        self.scratch = scratch or Scratch()  # what is held beside the sessions, within the same budget
         self._lock = threading.Lock()
         self._states: WeakValueDictionary[str, SessionState] = WeakValueDictionary()
         self._bytes: OrderedDict[str, KVBytes] = OrderedDict()
@@ -65,11 +67,12 @@ class SessionTable:
             self.touch(key, KVBytes(state.live_bytes, state.reserved_bytes))
 
     def total(self) -> KVBytes:
-        """What the caches of all sessions take."""
+        """What all caches take: the sessions', and those of studies and checks under way."""
+        beside = KVBytes(self.scratch.live_bytes, self.scratch.reserved_bytes)
         with self._lock:
             for gone in [key for key in self._bytes if key not in self._states]:
                 del self._bytes[gone]
-            held = self._bytes.values()
+            held = (beside, *self._bytes.values())
             return KVBytes(sum(b.live for b in held), sum(b.reserved for b in held))
 
     def each(self) -> tuple[KVBytes, ...]:

@@ -92,7 +92,9 @@ class Chunks:
         whole: Fed | None = None
         with suppress(_GivenUp):
             for place in self._order():
-                fed = yield from feed(runner, runner.new_store(), self.prompt_ids, self.study.runs[place].chunk, report)
+                fed = yield from feed(
+                    runner, runner.scratch_store(), self.prompt_ids, self.study.runs[place].chunk, report
+                )
                 whole = whole or fed
                 self._note(place, fed, whole)
                 yield

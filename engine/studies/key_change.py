@@ -49,10 +49,10 @@ def _changed(
     if token_id == ids[0]:
         raise UnknownToken(f"Token {token_id} stands first already. Choose another one.")
     total = 2 * len(ids)
-    same = yield from feed(runner, runner.new_store(), ids, chunk, lambda done, _: report(done, total))
+    same = yield from feed(runner, runner.scratch_store(), ids, chunk, lambda done, _: report(done, total))
     yield
     other = yield from feed(
-        runner, runner.new_store(), (token_id, *ids[1:]), chunk, lambda done, _: report(len(ids) + done, total)
+        runner, runner.scratch_store(), (token_id, *ids[1:]), chunk, lambda done, _: report(len(ids) + done, total)
     )
     yield
     moved, bits = _compared(same.store, other.store, len(ids))

@@ -137,7 +137,7 @@ class _Request:
 
     def _sweep(self, runner: ModelRunner) -> tuple[KVStore, Tensor]:
         """A cache that holds the prompt, and the logits (V,) of its last row."""
-        store = runner.new_store()
+        store = runner.scratch_store()
         result = runner.forward([Feed(store, self.prompt_ids)])
         self.times = replace(self.times, sweeps_ms=(*self.times.sweeps_ms, result.forward_ms))
         return store, result.rows[0].logits[-1]

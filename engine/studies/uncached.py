@@ -171,7 +171,7 @@ class _Cached:
     """Feeds what its cache does not hold yet."""
 
     def __init__(self, runner: ModelRunner) -> None:
-        self._runner, self._store = runner, runner.new_store()
+        self._runner, self._store = runner, runner.scratch_store()
 
     def forward(self, ids: tuple[int, ...]) -> _Forward:
         past = self._store.length

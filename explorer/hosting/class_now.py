@@ -26,7 +26,7 @@ class ClassNow:
     """One look at everybody.
 
     runs                                  sessions in the engine: of tabs in use and of those asleep
-    kv_bytes                              allocated for keys and values, those of prefills under way included
+    kv_bytes                              allocated for keys and values, those of prefills, studies and checks included
     prefix_bytes                          of prompts kept for the next who opens the same
     tokens                                drawn, the first of each prefill included
     evictions, releases                   caches dropped for want of room; because nobody used them

@@ -48,7 +48,7 @@ def prefix(engine: LLMEngine, report: Report) -> Check:
     other = ((fed[0] + 1) % engine.info.vocab_size, *fed[1:])
     stores = []
     for tokens in (fed, other):
-        store = runner.new_store()
+        store = runner.scratch_store()
         forward(runner, store, tokens)
         stores.append(store)
         yield
@@ -70,7 +70,7 @@ def prefix(engine: LLMEngine, report: Report) -> Check:
 def appended(engine: LLMEngine, report: Report) -> Check:
     """Keys and values of a text alone, and of the same text with more behind it, both computed anew."""
     runner, fed = engine.stepper.runner, ids(engine, TEXT)
-    short, long = runner.new_store(), runner.new_store()
+    short, long = runner.scratch_store(), runner.scratch_store()
     forward(runner, short, fed)
     yield
     forward(runner, long, fed + ids(engine, OTHER_TEXT))

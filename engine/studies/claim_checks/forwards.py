@@ -48,7 +48,7 @@ def forward(runner: ModelRunner, store: KVStore, token_ids: Sequence[int], *, ev
 
 def decoded(runner: ModelRunner, prompt: Sequence[int], count: int, report: Report) -> Generator[None, None, Decoded]:
     """Draw `count` tokens greedily with a cache, stopping at nothing."""
-    store, out, fed = runner.new_store(), Decoded(), tuple(prompt)
+    store, out, fed = runner.scratch_store(), Decoded(), tuple(prompt)
     for _ in range(count):
         result = runner.forward([Feed(store, fed)])
         _take(out, result.rows[0].logits[-1], result.forward_ms, len(fed))
@@ -65,7 +65,7 @@ def decoded_anew(
     out = Decoded()
     for step in range(len(followed)):
         fed = (*prompt, *followed[:step])
-        result = runner.forward([Feed(runner.new_store(), fed)])
+        result = runner.forward([Feed(runner.scratch_store(), fed)])
         _take(out, result.rows[0].logits[-1], result.forward_ms, len(fed))
         report(step + 1, len(followed))
         yield

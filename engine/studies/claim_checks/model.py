@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 def logit_rows(engine: LLMEngine, report: Report) -> Check:
     """One row of scores per position; the last is all that decoding uses."""
     runner, fed = engine.stepper.runner, ids(engine, TEXT)
-    rows = forward(runner, runner.new_store(), fed, every_row=True)
+    rows = forward(runner, runner.scratch_store(), fed, every_row=True)
     yield
-    last = forward(runner, runner.new_store(), fed)
+    last = forward(runner, runner.scratch_store(), fed)
     size = rows.logits.element_size()
     off = largest(rows.logits[-1] - last.logits[-1])
     return Finding(
@@ -54,11 +54,11 @@ def logit_rows(engine: LLMEngine, report: Report) -> Check:
 def stateless(engine: LLMEngine, report: Report) -> Check:
     """The same text before and after another one."""
     runner = engine.stepper.runner
-    first = forward(runner, runner.new_store(), ids(engine, TEXT)).logits
+    first = forward(runner, runner.scratch_store(), ids(engine, TEXT)).logits
     yield
-    forward(runner, runner.new_store(), ids(engine, OTHER_TEXT))
+    forward(runner, runner.scratch_store(), ids(engine, OTHER_TEXT))
     yield
-    again = forward(runner, runner.new_store(), ids(engine, TEXT)).logits
+    again = forward(runner, runner.scratch_store(), ids(engine, TEXT)).logits
     differing = int((first != again).sum())
     return Finding(
         differing == 0,
@@ -88,7 +88,7 @@ def tiles(engine: LLMEngine, report: Report) -> Check:
     runner, fed = engine.stepper.runner, ids(engine, TEXT)
     if not runner.keys_are_cached:
         raise UnsupportedModel("This model caches no keys and values as they are, so there are none to walk over.")
-    store = runner.new_store()
+    store = runner.scratch_store()
     queries = forward(runner, store, fed).queries
     if not queries:
         raise UnsupportedModel("This engine runs with capture off, so no query was kept to walk with.")

@@ -33,7 +33,7 @@ ROUNDS = 7  # of what is timed, in turn
 def shared_step(engine: LLMEngine, report: Report) -> Check:
     """Two texts stepped in one forward, and each alone."""
     runner = engine.stepper.runner
-    stores = [runner.new_store() for _ in range(2)]
+    stores = [runner.scratch_store() for _ in range(2)]
     for store, text in zip(stores, (TEXT, OTHER_TEXT), strict=True):
         forward(runner, store, ids(engine, text))
         yield

@@ -26,6 +26,7 @@ def check_numbers(session: DecodeSession) -> Future[tuple[Check, ...]]:
 
     def work(state: SessionState) -> Generator[None, None, tuple[Check, ...]]:
         checked = study(engine.stepper, engine.stock, state, most_sessions=config.max_batch)
-        return (yield from checked.run(config.prefill_chunk, report))
+        with engine.stepper.runner.scratch.holding(state.store.live_bytes):  # transformers' own cache, as large as ours
+            return (yield from checked.run(config.prefill_chunk, report))
 
     return session.run(work)
