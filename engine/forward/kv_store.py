@@ -15,6 +15,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+WIDENED = 1 << 20  # numbers of 16 bits made 32 at a time: 4 MB
 FIRST_CAPACITY = 64  # tokens; a short prompt and a short answer never reallocate
 
 
@@ -101,11 +102,10 @@ class KVStore:
         """L2 norms (2, L, G, M) of the keys (0) and values (1) at positions start to end, fp32 on CPU."""
         assert end <= self.length, f"the cache holds {self.length} tokens, {end} were asked for"
         if self._block is not None:  # all layers at once: a call per layer costs more than its arithmetic
-            norms: Tensor = self._block[:, :, :, start:end].float().norm(dim=-1)  # (L, 2, G, M)
-            return norms.transpose(0, 1).cpu()
+            return _norms(self._block[:, :, :, start:end]).transpose(0, 1).cpu()  # (L, 2, G, M) turned
         views = [self.view(layer, end) for layer in range(self.num_layers)]
-        keys = torch.stack([k[:, start:].float().norm(dim=-1) for k, _ in views])  # (L, G, M)
-        values = torch.stack([v[:, start:].float().norm(dim=-1) for _, v in views])  # (L, G, M)
+        keys = torch.stack([_norms(k[:, start:]) for k, _ in views])  # (L, G, M)
+        values = torch.stack([_norms(v[:, start:]) for _, v in views])  # (L, G, M)
         return torch.stack([keys, values]).cpu()
 
     def bytes_at(self, length: int) -> int:
@@ -129,6 +129,16 @@ class KVStore:
         if self._block is not None:
             return self._block.numel() * self._block.element_size()
         return sum(t.numel() * t.element_size() for t in (*self._keys, *self._values) if t is not None)
+
+
+def _norms(vectors: Tensor) -> Tensor:
+    """L2 norms (..., M) of `vectors` (..., M, D) in fp32. 16 bits are widened some tokens at a time."""
+    if vectors.dtype == torch.float32:
+        norms: Tensor = vectors.norm(dim=-1)
+        return norms
+    per_token = vectors.numel() // max(1, vectors.shape[-2])
+    parts = vectors.split(max(1, WIDENED // max(1, per_token)), dim=-2)
+    return torch.cat([part.float().norm(dim=-1) for part in parts], dim=-1)
 
 
 def _written(buffer: Tensor | None, start: int, end: int, new: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """The frame a tab gets after its commands: what it lacks of the session, and the answers it waits for.
 
-Only records the browser does not hold are sent. The epoch it reports names a history; the same number is
+Only what the browser does not hold is sent, of records, tokens, spellings and the recipe alike: a step of a long
+run costs what a step of a short one does. The epoch it reports names a history; the same number is
 never given to two histories, not of another branch and not after a restart, so a match is proof. Where a
 history was cut (a rewind, a forced token, a fork), the records that both have are not sent again.
 """
@@ -23,11 +24,12 @@ from explorer.links.write import link_note
 from explorer.live.driver import Answer, TabDriver
 from explorer.live.frame import Json, Planes, pack
 from explorer.live.model_payload import examples_json, model_json, presets_json
-from explorer.live.record_payload import JsonObject, named_ids, sampling_json, step_json
-from explorer.live.token_payload import pieces_json
+from explorer.live.record_payload import JsonObject, sampling_json, step_json
+from explorer.live.spellings import Spellings, common_length
+from explorer.live.token_payload import SPLIT_REACH, pieces_json
 from explorer.operations.measurements import floor_json, machine_json
 from explorer.workspace.branch import Branch
-from explorer.workspace.recipe_json import seed_json, stop_json, to_json
+from explorer.workspace.recipe_json import seed_json, since, stop_json, to_json
 from explorer.workspace.workspace import Workspace
 
 log = logging.getLogger(__name__)
@@ -51,6 +53,7 @@ class PageFrames:
         self._epoch = next(_epochs)
         self._histories: dict[int, Records] = {}  # what was sent under the latest epochs
         self._count = 0
+        self._spellings = Spellings()
         self._model: tuple[ModelInfo, JsonObject] | None = None
 
     def build(self) -> bytes:
@@ -94,18 +97,20 @@ class PageFrames:
         epoch = self._epoch_of(branch.session.id, snapshot.epoch)
         wire = self._driver.wire
         held = self._held(wire.epoch, wire.steps) if wire else ()
-        start = _common_length(held, snapshot.records)
+        start = common_length(held, snapshot.records)
         new = snapshot.records[start:]
         self._remember(epoch, snapshot.records)
         header: JsonObject = {
-            "session": _session_json(workspace, branch, epoch),
+            "session": _session_json(workspace, branch, epoch, start),
             "steps_from": start,
             "keeps": wire.epoch if wire and start else None,
             "steps": _steps_json(branch, new, planes),
         }
-        ids.update(*(named_ids(record) for record in new))
+        ids |= self._spellings.needed(snapshot.records, start)
         if new or len(held) != len(snapshot.records):  # else the browser has them: they came with the steps it holds
-            header["tokens"] = branch.tokens.json(snapshot.recipe.token_ids, snapshot.roles)
+            settled = max(0, len(snapshot.recipe.prompt_ids) + start - SPLIT_REACH) if start else 0
+            header["tokens_from"] = settled
+            header["tokens"] = branch.tokens.json(snapshot.recipe.token_ids, snapshot.roles, settled)
         return header
 
     def _held(self, epoch: int | None, steps: int) -> Records:
@@ -122,12 +127,6 @@ class PageFrames:
             self._shown = (session, session_epoch)
             self._epoch = next(_epochs)
         return self._epoch
-
-
-def _common_length(held: Records, records: Records) -> int:
-    """How many records two histories share from the start: the very same ones."""
-    pairs = enumerate(zip(held, records, strict=False))
-    return next((i for i, (one, other) in pairs if one is not other), min(len(held), len(records)))
 
 
 def _busy(driver: TabDriver) -> JsonObject | None:
@@ -169,7 +168,8 @@ def _settings_json(workspace: Workspace) -> JsonObject:
     }  # fmt: skip
 
 
-def _session_json(workspace: Workspace, branch: Branch, epoch: int) -> JsonObject:
+def _session_json(workspace: Workspace, branch: Branch, epoch: int, held: int) -> JsonObject:
+    """The run's facts, without what came with the `held` steps that the browser has of it."""
     saved = workspace.saved()
     assert saved is not None, "a session on screen can be saved"
     model = workspace.shared_model()
@@ -179,12 +179,12 @@ def _session_json(workspace: Workspace, branch: Branch, epoch: int) -> JsonObjec
         "epoch": epoch,
         "branch": branch.id,
         "branches": [_branch_json(other) for other in workspace.branches],
-        "prompt": workspace.prompt,
+        **({} if held else {"prompt": workspace.prompt}),
         "mode": workspace.mode,
         "notes": list(workspace.notes),
         **_settings_json(workspace),
         "finish_reason": records[-1].finish_reason if records else None,
-        "recipe": {**to_json(saved), "model_id": workspace.model_id},
+        "recipe": since({**to_json(saved), "model_id": workspace.model_id}, held),
         "url": to_query(workspace.current_link()),
         "link_note": link_note(saved, model),
     }

@@ -46,11 +46,11 @@ class TokenList:
         self._ids: tuple[int, ...] = ()
         self._entries: list[dict[str, Json]] = []
 
-    def json(self, token_ids: tuple[int, ...], roles: Sequence[Role]) -> list[Json]:
-        """Every token with its role."""
+    def json(self, token_ids: tuple[int, ...], roles: Sequence[Role], start: int = 0) -> list[Json]:
+        """Every token from number `start` on, with its role."""
         assert len(token_ids) == len(roles), f"{len(token_ids)} tokens have {len(roles)} roles"
         self._spell(token_ids)
-        return [{**entry, "role": role} for entry, role in zip(self._entries, roles, strict=True)]
+        return [{**entry, "role": role} for entry, role in zip(self._entries[start:], roles[start:], strict=True)]
 
     def _spell(self, token_ids: tuple[int, ...]) -> None:
         if token_ids == self._ids:

@@ -83,6 +83,16 @@ def to_json(saved: SavedSession) -> dict[str, Json]:
     }
 
 
+def since(whole: dict[str, Json], steps: int) -> dict[str, Json]:
+    """What of `to_json` a browser lacks that has the same run's first `steps` steps: it puts the rest before it."""
+    if not steps:
+        return whole
+    chosen = whole["chosen_ids"]
+    assert isinstance(chosen, list), "ids are listed"
+    kept = {name: value for name, value in whole.items() if name not in ("prompt", "prompt_ids", "roles")}
+    return {**kept, "chosen_from": steps, "chosen_ids": chosen[steps:]}
+
+
 def from_json(value: object) -> SavedSession:
     """Back from JSON. Raises BadCommand or InvalidSettings on anything that `to_json` would not have written."""
     given = checked.mapping(value, "recipe")

@@ -32,6 +32,7 @@ class Page:
         self.steps: list[dict[str, Any]] = []
         self.answers: dict[int, dict[str, Any]] = {}
         self.header: dict[str, Any] = {}
+        self.tokens: list[dict[str, Any]] = []
 
     def queue(self, op: str, **args: Any) -> int:
         """Put a command into the log without saying it yet. The first is always a greeting."""
@@ -54,7 +55,8 @@ class Page:
     def take(self, frame: bytes) -> dict[str, Any]:
         """Merge a frame."""
         header, planes = unpack(frame)
-        self.header = hydrated(header, planes)
+        held, self.header = self.header, hydrated(header, planes)
+        self._complete(held)
         self.ack = max(self.ack, self.header["ack"])
         self.open = [command for command in self.open if command["n"] > self.ack]
         self.answers.update({answer["n"]: answer for answer in self.header["answers"]})
@@ -68,6 +70,21 @@ class Page:
             assert start <= len(held), "a frame left a gap"
             self.epoch, self.steps = session["epoch"], [*held[:start], *self.header["steps"]]
         return self.header
+
+    def _complete(self, held: dict[str, Any]) -> None:
+        """Put what the frame left out, because this page has it already, back in."""
+        header = self.header
+        if "tokens" in header:
+            start = header["tokens_from"]
+            assert start <= len(self.tokens), "a frame left a gap"
+            header["tokens"] = self.tokens = [*self.tokens[:start], *header["tokens"]]
+        header["pieces"] = {**held.get("pieces", {}), **header["pieces"]}
+        recipe = (header["session"] or {}).get("recipe", {})
+        if "chosen_from" in recipe:
+            start, known = recipe.pop("chosen_from"), held["session"]["recipe"]
+            recipe["chosen_ids"] = [*known["chosen_ids"][:start], *recipe["chosen_ids"]]
+            recipe.update({name: known[name] for name in ("prompt", "prompt_ids", "roles")})
+            header["session"]["prompt"] = held["session"]["prompt"]
 
     def ask(self, op: str, **args: Any) -> dict[str, Any]:
         """Say a command and keep asking until it is answered."""

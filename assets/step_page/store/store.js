@@ -192,6 +192,7 @@ export class Store extends EventTarget {
     if (!('session' in header)) return;
     const lost = this.session && !header.session;
     if (header.session?.sid !== this.session?.sid) this.params = null;
+    const held = this.session;
     this.session = header.session;
     changes.add('session');
     if (lost) {
@@ -204,28 +205,29 @@ export class Store extends EventTarget {
       return;
     }
     if (!header.session) return;
-    if (header.tokens) {
-      this.tokens = header.tokens;
-      changes.add('tokens');
-    }
     for (const [id, piece] of Object.entries(header.pieces ?? {})) this.pieces.set(Number(id), piece);
-    for (const token of this.tokens) if (!this.pieces.has(token.id)) this.pieces.set(token.id, token);
-    this.#mergeSteps(header, hydrate, changes);
+    this.session = wholeSession(header.session, held);
+    if (!this.#mergeSteps(header, hydrate, changes) || !header.tokens) return;
+    this.tokens = [...this.tokens.slice(0, header.tokens_from ?? 0), ...header.tokens];
+    for (const token of header.tokens) if (!this.pieces.has(token.id)) this.pieces.set(token.id, token);
+    changes.add('tokens');
   }
 
+  /** @returns {boolean} false where the frame goes on from something this tab does not hold */
   #mergeSteps(header, hydrate, changes) {
     const from = header.steps_from ?? 0;
     const same = header.session.epoch === this.epoch;
     const held = same ? this.steps : header.keeps === this.epoch ? this.steps.slice(0, from) : [];
     this.epoch = header.session.epoch;
-    if (from > held.length) {
+    if (from > held.length || (header.tokens_from ?? 0) > this.tokens.length) {
       this.#setSteps([], changes); // a gap: ask for everything
       this.epoch = -1;
       this.wire.poll();
-      return;
+      return false;
     }
     const fresh = (header.steps ?? []).map((step) => ({ ...step, planes: hydrate(step.planes ?? {}) }));
     if (fresh.length || !same) this.#setSteps([...held.slice(0, from), ...fresh], changes);
+    return true;
   }
 
   #setSteps(steps, changes) {
@@ -278,6 +280,16 @@ export class Store extends EventTarget {
       this.send('select', { step, layer, head }).catch(() => {});
     }, 500);
   }
+}
+
+/** A session as it is now: what the frame left out of it, prompt and earlier choices, this tab has already. */
+function wholeSession(session, held) {
+  const { chosen_from: from, ...recipe } = session.recipe ?? {};
+  if (from === undefined) return session;
+  if (!held?.recipe?.prompt_ids) return { ...session, recipe: undefined }; // not this tab's: it will ask for everything
+  const { prompt, prompt_ids, roles, chosen_ids } = held.recipe;
+  recipe.chosen_ids = [...chosen_ids.slice(0, from), ...recipe.chosen_ids];
+  return { ...session, prompt: held.prompt, recipe: { ...recipe, prompt, prompt_ids, roles } };
 }
 
 /** The one store of this window. */

@@ -111,3 +111,21 @@ def test_a_block_with_room_for_one_token_more_keeps_those_held():
     assert block.shape == (2, 2, 1, 2 * FIRST_CAPACITY, 4)
     assert block[1, 1, 0, :FIRST_CAPACITY, 0].tolist() == [-t for t in range(FIRST_CAPACITY)]
     assert tokens(store) == list(range(FIRST_CAPACITY))
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_the_norms_of_a_long_16_bit_cache_are_exact_and_never_widen_the_whole_of_it(monkeypatch, alike):
+    store = KVStore(3, alike=alike)
+    torch.manual_seed(0)
+    for layer in range(3):
+        store.append(layer, *(torch.randn(2, 3_000, 64).bfloat16() for _ in range(2)))
+    store.advance(3_000)
+    widen, largest = torch.Tensor.float, []
+    monkeypatch.setattr(torch.Tensor, "float", lambda self: largest.append(self.numel()) or widen(self))
+    norms = store.norms(0, 3_000)
+    monkeypatch.undo()
+    assert len(largest) > 1 and max(largest) <= 1 << 20 < 3 * 2 * 2 * 3_000 * 64
+    for layer in range(3):
+        for kind, held in enumerate(store.view(layer, 3_000)):
+            assert torch.equal(norms[kind, layer], widen(held).norm(dim=-1))
+    assert torch.equal(store.norms(2_999, 3_000), norms[..., 2_999:])
