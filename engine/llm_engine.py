@@ -130,10 +130,10 @@ class LLMEngine:
         """What `measure_machine` found earlier in this process; None: not measured yet."""
         return known(*self._format())
 
-    def close(self) -> None:
-        """Finish the piece under way, fail what waits, end the thread."""
+    def close(self, patience_s: float | None = None) -> None:
+        """Finish the piece under way, fail what waits, end the thread; wait for that no longer than `patience_s`."""
         self._queues.close()
-        self._thread.join()
+        self._thread.join(patience_s)
 
     @property
     def is_alive(self) -> bool:

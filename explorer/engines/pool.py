@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+CLOSING_S = 5.0  # a thread that hangs in a forward is left to itself: it takes nothing more, and ends when that is over
+
 Start = Callable[[EngineConfig, Progress], "LLMEngine"]
 
 
@@ -100,7 +102,7 @@ class EnginePool:
             for loading in done:
                 del self._loadings[loading.model]
         for loading in done:
-            loading.future.result().close()
+            loading.future.result().close(CLOSING_S)
             loading.future = Future()  # the last reference to the weights
         if done:
             settle_memory()

@@ -29,7 +29,6 @@ log = logging.getLogger(__name__)
 PATIENCE_S = 0.3  # how long one call may wait for the engine; twice as long at each later call for the same command,
 LONGEST_S = 2.0  # up to this, so that a class whose engine is full does not spend its processors on asking
 LONGEST_CANCELLABLE_S = 1.0  # the same for what shows its progress and can be stopped: a stop waits as long
-FREEING_S = 10.0
 FORGOTTEN = "The server no longer has this session. The page rebuilds it; try again in a moment."
 CANCELLABLE = frozenset(
     {"prefill", "hello", "model", "follow_link", "prompt_rows", "undo", "check", "layer_times", "triangle"}
@@ -227,13 +226,17 @@ class TabDriver:
     # --- leases -------------------------------------------------------------------------------------------
 
     def sleep(self) -> bool:
-        """Free tensors; recipes and records stay, and the next touch rebuilds the cache. False where a call runs."""
+        """Free tensors; recipes and records stay, and the next touch rebuilds the cache. False where a call runs.
+
+        Asked for and not waited for: the engine does it before whatever is asked for next, and one that hangs holds
+        up neither this tab's lock nor the only thread that frees.
+        """
         if not self.lock.acquire(blocking=False):
             return False
         try:
-            self._cancel_and_wait()
-            freed = [put_to_sleep(branch.session) for branch in self.workspace.branches]
-            wait([future for future in freed if future is not None], timeout=FREEING_S)  # before anyone steps again
+            self._cancel()
+            for branch in self.workspace.branches:
+                put_to_sleep(branch.session)
             return True
         finally:
             self.lock.release()
@@ -243,7 +246,6 @@ class TabDriver:
         if not self.lock.acquire(blocking=False):
             return False
         try:
-            self._cancel_and_wait()
             self._parted = True
             self.workspace.shared = None  # whoever is gone cannot take it back
             disconnect.stop_run(self.workspace.active)  # the engine keeps the order: stopped first, then freed
@@ -261,18 +263,15 @@ class TabDriver:
         """Give everything back for good. The Futures say when the engine has done so."""
         with self.lock:
             if self.job is not None:
-                self._cancel_and_wait()
+                self._cancel()
                 self.job.running.close()
                 self.job = None
             return self.workspace.close()
 
-    def _cancel_and_wait(self) -> None:
-        """End long work that nobody will see; asked again until it has begun, for only then can it end."""
-        deadline = time.monotonic() + FREEING_S
-        while self.job is not None and self.job.waiting is not None and time.monotonic() < deadline:
+    def _cancel(self) -> None:
+        """End long work that nobody will see, at its next piece."""
+        if self.job is not None:
             self.workspace.activity.cancel()
-            if wait([self.job.waiting], timeout=0.05).done:
-                return
 
 
 def _on_a_running_engine(operation: Operation, workspace: Workspace, args: Args) -> Running:

@@ -12,9 +12,11 @@ import pytest
 
 from engine.config import Budgets, EngineConfig
 from engine.forward.kv_store import KVStore
+from explorer.engines import pool
 from explorer.engines.pool import EnginePool
 from explorer.hosting.leases import Lease, Limits, Registry
 from explorer.hosting.runtime import Runtime
+from tests.engine.holding import hold
 from tests.explorer.hosting.test_leases import Clock
 from tests.explorer.page_client import Page, engine_held, prefilled
 
@@ -46,6 +48,7 @@ def leave(page: Page, clock: Clock) -> None:
     page.server.reap()
     clock.now += 60
     page.server.reap()
+    settle(page.tab.workspace.engine)
 
 
 def state_of(page: Page):
@@ -87,6 +90,7 @@ def test_presses_that_wait_when_the_page_goes_are_not_run(endless, clock):
 def test_an_idle_tab_is_freed_but_not_ended(endless, clock):
     clock.now = 900
     endless.server.reap()
+    settle(endless.tab.workspace.engine)
     assert state_of(endless).is_released
     assert endless.tab.workspace.active.records[-1].finish_reason is None
 
@@ -138,6 +142,7 @@ def test_a_thousand_sessions_opened_and_abandoned_leave_nothing_behind(server, c
         server.tabs.release(Lease(page.tab.sid, page.owner))
         clock.now += 10  # so about six are within their grace period at any time
         server.reap()
+        settle(loading.future.result())
         most = max(most, sum(not state.is_released for state in _states(server)))
     assert most <= 8
     assert len(server.tabs) <= 3_600 / 10 + 2
@@ -154,6 +159,44 @@ def test_a_thousand_sessions_opened_and_abandoned_leave_nothing_behind(server, c
 
 def _states(server: Runtime):
     return [tab.workspace.active.session._state for tab in server.tabs.tenants()]
+
+
+def test_an_engine_that_hangs_holds_up_neither_the_reaper_nor_the_tab_that_parts(server, clock):
+    pages = [prefilled(Page(server)) for _ in range(3)]
+    prefilling = Page(server)
+    with engine_held(pages[0]) as free:
+        prefilling.queue("prefill", prompt="never read", mode="raw")
+        prefilling.say()  # a job is under way and waits for the engine
+        began = time.monotonic()
+        for page in (*pages, prefilling):
+            server.tabs.release(Lease(page.tab.sid, page.owner))
+        server.reap()
+        clock.now += 60
+        server.reap()
+        clock.now += 3_600
+        server.reap()
+        assert time.monotonic() - began < 5, "it waited half a minute for each of them"
+        assert len(server.tabs) == 0
+        for page in pages:
+            assert page.tab.lock.acquire(blocking=False)
+            page.tab.lock.release()
+        free.set()
+    settle(pages[0].tab.workspace.engine)
+    assert all(page.tab.workspace.branches == [] for page in pages)
+
+
+def test_an_unused_model_whose_engine_hangs_is_let_go_and_ends_when_it_can(config, monkeypatch):
+    monkeypatch.setattr(pool, "CLOSING_S", 0.05)
+    pool = EnginePool(replace(config, model="another"), keep_unused_s=0)
+    loading = pool.request(config.model)
+    engine = loading.future.result(timeout=60)
+    free = hold(engine)
+    pool.leave(loading)
+    assert pool.close_unused() == [config.model]
+    assert engine.is_alive, "its thread is still in what it was at"
+    free.set()
+    engine.close()
+    assert not engine.is_alive
 
 
 def test_a_tab_that_is_gone_for_good_gives_its_places_back(endless, clock):
