@@ -44,6 +44,7 @@ class Settings:
 class Link:
     """What a URL asks for. `notes` say, for people, what in it could not be read.
 
+    model_name  what a run was made with whose model no link can carry: a folder or file of somebody's machine
     steps    decode steps to take after the prefill; None: only fill in the prompt
     forced   step -> token a person chose there
     history  step -> settings in force from there on; empty where they never changed
@@ -53,6 +54,7 @@ class Link:
     prompt: str | None = None
     mode: PromptMode = "raw"
     model: str | None = None
+    model_name: str | None = None
     settings: Settings = Settings()
     stop: StopRules = _DEFAULT_STOP
     steps: int | None = None
@@ -75,7 +77,7 @@ def to_query(link: Link) -> str:
     pairs: list[tuple[str, str]] = []
     if link.prompt is not None and not too_long(link.prompt):
         pairs += [("prompt", link.prompt), *_optional("mode", link.mode, "raw")]
-    pairs += _optional("model", link.model, None)
+    pairs += _optional("model", link.model, None) + _optional("model_name", link.model_name, None)
     pairs += _settings_pairs(link.settings) + _stop_pairs(link.stop)
     if link.prompt is not None and not too_long(link.prompt):
         pairs += _optional("steps", link.steps, None)

@@ -33,6 +33,7 @@ def parse(params: Mapping[str, Sequence[str]]) -> Link:
         prompt=prompt,
         mode=reader.one("mode", checked.prompt_mode, "raw"),
         model=reader.one("model", lambda raw: checked.text(raw, "model", 300) or None, None),
+        model_name=reader.one("model_name", lambda raw: checked.text(raw, "model_name", 300) or None, None),
         settings=Settings(_read_sampling(reader), reader.one("seed", checked.seed, 0)),
         stop=_read_stop(reader),
         steps=reader.one("steps", lambda raw: _whole(raw, "steps", MAX_STEPS), step),

@@ -1,7 +1,8 @@
 """From a session to the link that shows it again.
 
 A seed and settings draw the same tokens wherever the numbers are the same, so a link lists what a person
-chose and never what the model drew.
+chose and never what the model drew. The numbers are the model's, so the link names it, unless it is Loupe's own: a
+name that can be had anywhere as what to load, a folder or file of this machine as what the run was made with.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from explorer.links.link import Link, Settings, digest, too_long
 from explorer.workspace.recipe_json import SavedSession
 
 
-def link_of(saved: SavedSession, model: str | None, layer: int | None, head: int | None) -> Link:
-    """`model` is None where the server's own default runs."""
+def link_of(
+    saved: SavedSession, model: str | None, layer: int | None, head: int | None, *, name: str | None = None
+) -> Link:
+    """`model` is None where Loupe's own default runs; `name` is what people call it."""
     recipe = saved.recipe
     now = Settings(recipe.sampling, recipe.seed)
     history = _history(saved)
@@ -19,6 +22,7 @@ def link_of(saved: SavedSession, model: str | None, layer: int | None, head: int
         prompt=saved.prompt,
         mode=saved.mode,
         model=_shareable(model),
+        model_name=None if _shareable(model) == model else name,
         settings=now,
         stop=recipe.stop,
         steps=len(recipe.chosen) - 1 if recipe.chosen else None,
@@ -37,7 +41,10 @@ def link_note(saved: SavedSession, model: str | None) -> str | None:
     if too_long(saved.prompt):
         return f"The prompt has {len(saved.prompt):,} characters, too many for a link: it carries the settings only."
     if model is not None and _shareable(model) is None:
-        return "The model is a file on this server, so a link can only name the prompt and the settings."
+        return (
+            "The model is a file or folder on this machine, which a link cannot carry. Where another model runs, the "
+            "link says so, and fills in the prompt and the settings only."
+        )
     return None
 
 

@@ -67,6 +67,8 @@ def follow_link(workspace: Workspace, args: Args) -> Running:
 
 def _follow(workspace: Workspace, model: str | None) -> Running:
     link = workspace.link
+    if link.model_name is not None and link.model_name != workspace.engine.info.name:
+        link = workspace.link = _without_its_tokens(link, workspace.engine.info.name)
     try:
         yield from _on_model(workspace, model, lambda target: open_link(target, link), hub_token=False)
     except LoupeError as error:  # the page still opens, with the prompt in its box and the reason beside it
@@ -119,6 +121,15 @@ def rebuild_lost(workspace: Workspace) -> Running:
             roles = snapshot.roles[: len(snapshot.recipe.prompt_ids)]
             workspace.rebuilt(branch, (yield from session_of(workspace, snapshot.recipe, roles)))
     return plain()
+
+
+def _without_its_tokens(link: Link, here: str) -> Link:
+    """What of a link holds under another model than the one it was made with, and the words that say so."""
+    words = (
+        f"This link was made with the model {link.model_name}, a file or folder of another machine, which a link "
+        f"cannot carry. {here} runs here and would give other tokens, so only the prompt and the settings were taken over."
+    )
+    return replace(link, steps=None, forced={}, history={}, notes=(*link.notes, words))
 
 
 def open_link(workspace: Workspace, link: Link) -> Running:

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from engine.config import Recipe, SamplingParams, StopRules
+from engine.config import EngineConfig, Recipe, SamplingParams, StopRules
 from explorer.hosting.admission import Places
 from explorer.hosting.limits import Hosting
 from explorer.hosting.pace import Pace
@@ -222,9 +222,9 @@ class Workspace:
         saved = self.saved()
         if saved is None:
             return Link()
-        link = link_of(saved, self.shared_model(), self.look.layer, self.look.head)
+        link = link_of(saved, self.shared_model(), self.look.layer, self.look.head, name=self.engine.info.name)
         return replace(link, stop=self.hosting.chosen(link.stop))
 
     def shared_model(self) -> str | None:
-        """The model's name for a link; None where it is the one everybody gets here."""
-        return None if self.loading.model == self.pool.config.model else self.loading.model
+        """The model's name for a link; None where it is the one that every Loupe starts with."""
+        return None if self.loading.model == EngineConfig().model else self.loading.model

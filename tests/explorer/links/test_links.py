@@ -23,8 +23,8 @@ def opened(query: str) -> Link:
 
 def link(**changes: Any) -> Link:
     whole: dict[str, Any] = {
-        "prompt": HOSTILE, "mode": "chat", "model": "Qwen/Qwen3-0.6B", "settings": Settings(WARM, MAX_SEED),
-        "stop": StopRules(False, 40, ("\n\n", "a&b"), 0), "steps": 9, "forced": {3: 253, 7: 12},
+        "prompt": HOSTILE, "mode": "chat", "model": "Qwen/Qwen3-0.6B", "model_name": "Mine",
+        "settings": Settings(WARM, MAX_SEED), "stop": StopRules(False, 40, ("\n\n", "a&b"), 0), "steps": 9, "forced": {3: 253, 7: 12},
         "history": {0: Settings(), 5: Settings(SamplingParams(temperature=1e-8), 3)}, "step": 4, "layer": 11, "head": 2,
         "fed": "0123abcd",
     }  # fmt: skip
@@ -141,9 +141,17 @@ def test_a_seed_changed_on_the_way_is_kept_for_the_steps_it_drew():
 
 
 @pytest.mark.parametrize("path", ["/home/me/model", "./m", "C:\\m", "q4.gguf"])
-def test_a_servers_path_never_gets_into_a_link(path):
-    assert link_of(session(plain()), path, None, None).model is None
-    assert "file on this server" in (link_note(session(plain()), path) or "")
+def test_a_servers_path_never_gets_into_a_link_but_the_models_name_does(path):
+    made = link_of(session(plain()), path, None, None, name="My model")
+    assert (made.model, made.model_name) == (None, "My model")
+    assert to_query(made) == "?prompt=Hi&model_name=My%20model&steps=0"
+    assert opened(to_query(made)).model_name == "My model"
+    assert "file or folder on this machine" in (link_note(session(plain()), path) or "")
+
+
+def test_a_model_that_can_be_had_anywhere_is_named_to_be_loaded():
+    made = link_of(session(plain()), "Qwen/Qwen3-0.6B", None, None, name="Qwen3-0.6B")
+    assert (made.model, made.model_name) == ("Qwen/Qwen3-0.6B", None)
 
 
 def test_a_link_that_cannot_carry_the_prompt_says_why():

@@ -77,6 +77,19 @@ def test_a_link_says_where_the_chat_template_writes_other_text_by_now(run, serve
     assert len(visitor.steps) == 4
 
 
+def test_a_link_of_a_folders_model_names_it_and_opens_without_its_tokens_where_another_runs(run, server, tiny_folder):
+    url = run.header["session"]["url"]
+    assert run.header["model"]["name"] == tiny_folder.name
+    assert str(tiny_folder) not in url and f"model_name={tiny_folder.name}&" in url
+    assert "file or folder on this machine" in run.header["session"]["link_note"]
+    elsewhere = opened(server, url.replace(f"model_name={tiny_folder.name}", "model_name=Grown"))
+    assert elsewhere.steps == []
+    assert elsewhere.header["link"]["prompt"] == "ab🦊"
+    assert elsewhere.header["settings"]["sampling"]["temperature"] == 0.4
+    (note,) = elsewhere.hello["notes"]
+    assert "made with the model Grown" in note and f"{tiny_folder.name} runs here" in note
+
+
 def test_a_link_says_its_busy_words_and_never_holds_the_page_up(run, server):
     link = run.header["session"]["url"].replace("steps=3", "steps=60")
     page = Page(server, params=parse_qs(link.removeprefix("?")))
