@@ -27,6 +27,7 @@ INFO_FIELDS = (
     "id", "name", "architecture", "origin", "licence", "folder", "dtype", "device", "parameters", "weight_bytes",
     "num_layers", "num_heads", "num_kv_heads", "head_dim", "vocab_size", "kv_bytes_per_token", "context_limit",
 )  # fmt: skip
+READER_GONE = 141  # what a shell reports of a program that SIGPIPE ended
 SHORT_NAMES = {"num_layers": "layers", "num_heads": "heads", "num_kv_heads": "kv_heads", "vocab_size": "vocab"}
 
 
@@ -41,6 +42,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except LoupeError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        return _reader_gone()
+
+
+def _reader_gone() -> int:
+    """Whoever read the output has enough (`| head -1`). Python must not find out again when it flushes at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return READER_GONE
 
 
 def parser() -> argparse.ArgumentParser:
@@ -201,7 +210,7 @@ def show_info(info: ModelInfo, *, as_json: bool) -> None:
     facts = {SHORT_NAMES.get(name, name): getattr(info, name) for name in INFO_FIELDS}
     facts |= {"end_ids": list(info.end_ids), "defaults": dict(info.defaults), "notes": list(info.notes)}
     if as_json:
-        print(json.dumps(facts))
+        print(json.dumps(facts), flush=True)
         return
     for name, value in facts.items():
         print(f"{name:<20} {value:,}" if isinstance(value, int) else f"{name:<20} {value}")

@@ -33,6 +33,7 @@ from engine.measure.machine_rates import MachineRates, known, measure
 from engine.models.load_errors import in_words
 from engine.models.loader import LoadedModel
 from engine.models.proof import ask_stock, prove
+from engine.models.model_folder import cache_root
 from engine.models.stock import follow_weights, share_weights
 from engine.records import StepRecord
 from engine.serving.counters import EngineCounters, EngineHealth, Meter
@@ -227,7 +228,8 @@ class LLMEngine:
         self.stock = share_weights(self.model)
         expected = ask_stock(self.stock)
         if self.config.fast_kernels and self.info.device == "cpu" and self.info.dtype == "float32":
-            self.kernels = speed_up(self.model, threads=torch.get_num_threads(), check=False)
+            memory = cache_root() / "kernels"
+            self.kernels = speed_up(self.model, threads=torch.get_num_threads(), check=False, memory=memory)
         follow_weights(self.stock, self.model)
         runner = ModelRunner(self.model, keep_queries=self.config.capture, scratch=self.sessions.scratch)
         try:

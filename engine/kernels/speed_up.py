@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -22,6 +23,7 @@ from engine.kernels.choice import KernelChoice, Shape, choose_kernels
 from engine.kernels.fast_modules import FastLinear
 from engine.kernels.install import refit, refitted, restore
 from engine.kernels.joined_weights import Matrix, find_matrices
+from engine.kernels.kept_choices import keep, recall
 
 TOLERANCE = 1e-5  # largest difference of a logit, as a share of the largest logit
 CHECK_TOKENS = 9  # prefilled for the check, then one token is decoded
@@ -38,6 +40,7 @@ class KernelReport:
     row_layers  decoder layers with a shorter way for one row
     difference  largest difference between a logit before and after, as a share of the largest logit; None: unchecked
     seconds     what all this took
+    kept        the choices are those of an earlier start on this machine; False: made now, by timing
     """
 
     applied: bool
@@ -48,12 +51,14 @@ class KernelReport:
     row_layers: int = 0
     difference: float | None = None
     seconds: float = 0.0
+    kept: bool = False
 
 
-def speed_up(model: PreTrainedModel, *, threads: int, check: bool = True) -> KernelReport:
+def speed_up(model: PreTrainedModel, *, threads: int, check: bool = True, memory: Path | None = None) -> KernelReport:
     """Speed up `model` in place, once, when it is loaded. A model that cannot be is left as it is.
 
-    check  run it both ways and compare; the engine's own proof (models/proof.py) does that and more
+    check   run it both ways and compare; the engine's own proof (models/proof.py) does that and more
+    memory  folder where choices are kept between starts; None chooses anew and keeps nothing
     """
     started = time.perf_counter()
     if reason := _unfit(model):
@@ -61,7 +66,11 @@ def speed_up(model: PreTrainedModel, *, threads: int, check: bool = True) -> Ker
     with torch.inference_mode(False), torch.no_grad():  # parameters must stay ordinary tensors
         before = _logits(model) if check else None
         matrices = find_matrices(model)
-        chosen, choices = choose_kernels(_by_shape(matrices), threads)
+        by_shape = _by_shape(matrices)
+        chosen, choices = recall(memory, by_shape, threads) if memory is not None else ({}, ())
+        was_kept = bool(choices)
+        if not was_kept:
+            chosen, choices = choose_kernels(by_shape, threads)
         row_layers = refit(model, matrices, chosen, threads)
         difference = None if before is None else _difference(before, _logits(model))
     _give_back()
@@ -69,9 +78,11 @@ def speed_up(model: PreTrainedModel, *, threads: int, check: bool = True) -> Ker
         restore(model)
         reason = f"logits differed by {difference:.1e} of the largest one"
         return KernelReport(False, reason, difference=difference, seconds=time.perf_counter() - started)
+    if memory is not None and not was_kept:
+        keep(memory, by_shape, threads, choices)
     bundles = sum(matrix.attribute != "product" for matrix in matrices)
     seconds = time.perf_counter() - started
-    return KernelReport(True, "", choices, refitted(model), bundles, row_layers, difference, seconds)
+    return KernelReport(True, "", choices, refitted(model), bundles, row_layers, difference, seconds, was_kept)
 
 
 def _unfit(model: PreTrainedModel) -> str:

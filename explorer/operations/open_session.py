@@ -127,7 +127,8 @@ def _without_its_tokens(link: Link, here: str) -> Link:
     """What of a link holds under another model than the one it was made with, and the words that say so."""
     words = (
         f"This link was made with the model {link.model_name}, a file or folder of another machine, which a link "
-        f"cannot carry. {here} runs here and would give other tokens, so only the prompt and the settings were taken over."
+        f"cannot carry. {here} runs here and would give other tokens, so only the prompt and the settings were taken "
+        "over."
     )
     return replace(link, steps=None, forced={}, history={}, notes=(*link.notes, words))
 

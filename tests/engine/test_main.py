@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import itertools
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from engine.__main__ import main
 from engine.text.tokenizer import Tokenizer
 from tests.engine.architectures import byte_tokenizer, tiny_llama_folder
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -126,3 +131,13 @@ def test_a_chat_template_that_cannot_be_used_is_one_sentence_and_exit_code_2(tmp
     assert words in said
     assert len([line for line in said.splitlines() if line.startswith("error: ")]) == 1
     assert "Traceback" not in said
+
+
+def test_a_reader_that_has_enough_ends_it_quietly(folder):
+    command = [sys.executable, "-m", "engine", "Hi", "--model", folder, "--max-new-tokens", "40", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(60) == 141

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from engine.llm_engine import LLMEngine
 from explorer.hosting.runtime import Runtime, Tab
 from explorer.live.frame import read_plane, unpack
 from explorer.live.wire import parse
@@ -136,6 +138,13 @@ def engine_held(page: Page) -> Iterator[threading.Event]:
     finally:
         free.set()
         done.result(timeout=30)
+
+
+def settle(engine: LLMEngine) -> None:
+    """Wait until the engine has done what was asked of it so far."""
+    deadline = time.monotonic() + 30
+    while engine.counters().waiting and time.monotonic() < deadline:
+        time.sleep(0.005)
 
 
 def prefilled(page: Page, prompt: str = "abc") -> Page:

@@ -18,7 +18,7 @@ from explorer.hosting.leases import Lease, Limits, Registry
 from explorer.hosting.runtime import Runtime
 from tests.engine.holding import hold
 from tests.explorer.hosting.test_leases import Clock
-from tests.explorer.page_client import Page, engine_held, prefilled
+from tests.explorer.page_client import Page, engine_held, prefilled, settle
 
 LIMITS = Limits(grace_s=60, idle_s=900, forget_s=3_600, abandon_s=20_000)
 
@@ -230,13 +230,6 @@ def test_a_prefill_that_is_refused_gives_its_place_back(endless):
     assert not endless.ask("prefill", prompt="x" * 1024, mode="raw")["ok"]
     settle(engine)
     assert len(engine.sessions) == before
-
-
-def settle(engine) -> None:
-    """Wait until the engine has done what was asked of it so far."""
-    deadline = time.monotonic() + 30
-    while engine.counters().waiting and time.monotonic() < deadline:
-        time.sleep(0.005)
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from explorer.hosting.prometheus import _histograms, registry_of, serve
 from explorer.hosting.runtime import Runtime
 from tests.explorer.hosting.test_leases import Clock
 from tests.explorer.hosting.test_runtime import kill
-from tests.explorer.page_client import Page, engine_held, prefilled
+from tests.explorer.page_client import Page, engine_held, prefilled, settle
 from tests.fresh_loop import run_async
 
 
@@ -78,6 +78,7 @@ def test_a_cache_that_is_freed_is_counted_once_and_its_bytes_are_gone(own_server
     clock.now = 60
     server.reap()
     server.reap()
+    settle(page.tab.workspace.engine)
     found = numbers(server)
     assert (found["loupe_releases_total"], found["loupe_kv_bytes"], found["loupe_sessions"]) == (1, 0, 0)
     assert found["loupe_evictions_total"] == 0, "it went because nobody used it, not for want of room"

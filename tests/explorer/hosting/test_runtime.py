@@ -14,7 +14,7 @@ from explorer.hosting.limits import Hosting
 from explorer.hosting.runtime import Runtime, engine_config
 from explorer.workspace import recipe_json
 from explorer.workspace.recipe_json import to_json
-from tests.explorer.page_client import Page, engine_held, prefilled
+from tests.explorer.page_client import Page, engine_held, prefilled, settle
 
 # --- reload, duplicate, restart -------------------------------------------------------------------------------
 
@@ -103,6 +103,7 @@ def test_somebody_elses_name_without_a_recipe_starts_afresh(server):
 
 def test_a_sleeping_session_wakes_when_it_is_touched(run):
     assert run.tab.sleep()
+    settle(run.tab.workspace.engine)
     assert run.tab.workspace.active.session._state.is_released
     twin = reopened(run)  # a copy that never slept
     run.ok("step")
@@ -114,7 +115,7 @@ def test_work_under_way_is_cancelled_when_its_tab_is_put_to_sleep(run):
     with engine_held(run) as free:
         n = run.queue("prefill", prompt="x" * 200, mode="raw")
         run.say()
-        threading.Timer(0.1, free.set).start()  # sleeping waits until the tensors are gone
+        threading.Timer(0.1, free.set).start()
         assert run.tab.sleep()
     while run.open:
         run.say()

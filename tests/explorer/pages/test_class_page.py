@@ -18,7 +18,7 @@ from explorer.hosting.limits import Hosting
 from explorer.hosting.runtime import Runtime
 from explorer.pages import class_page
 from tests.explorer.hosting.test_leases import Clock
-from tests.explorer.page_client import Page, prefilled
+from tests.explorer.page_client import Page, prefilled, settle
 from tests.explorer.pages.test_app import HOSTILE, App
 
 KEY = "correct-horse-battery"
@@ -66,6 +66,7 @@ def test_who_is_there_in_one_line(classroom, clock):
     classroom.reap()
     clock.now = 60
     classroom.reap()
+    settle(gone.tab.workspace.engine)
     line = class_page.headline(class_now(classroom), classroom.hosting.max_sessions)
     assert line == "1 of 30 places taken · 0 in line · 1 asleep, rebuilt on touch · engine: well"
 
