@@ -136,9 +136,11 @@ def _norms(vectors: Tensor) -> Tensor:
     if vectors.dtype == torch.float32:
         norms: Tensor = vectors.norm(dim=-1)
         return norms
-    per_token = vectors.numel() // max(1, vectors.shape[-2])
-    parts = vectors.split(max(1, WIDENED // max(1, per_token)), dim=-2)
-    return torch.cat([part.float().norm(dim=-1) for part in parts], dim=-1)
+    count = vectors.shape[-2]
+    step = max(1, WIDENED * count // max(1, vectors.numel()))  # tokens
+    starts = range(0, max(1, count), step)
+    parts = [vectors.narrow(-2, start, min(step, count - start)).float().norm(dim=-1) for start in starts]
+    return torch.cat(parts, dim=-1)
 
 
 def _written(buffer: Tensor | None, start: int, end: int, new: Tensor) -> Tensor:

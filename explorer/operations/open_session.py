@@ -119,7 +119,11 @@ def rebuild_lost(workspace: Workspace) -> Running:
         if branch.is_lost:
             snapshot = branch.session.snapshot
             roles = snapshot.roles[: len(snapshot.recipe.prompt_ids)]
-            workspace.rebuilt(branch, (yield from session_of(workspace, snapshot.recipe, roles)))
+            session = yield from session_of(workspace, snapshot.recipe, roles)
+            ended = snapshot.records[-1].finish_reason if snapshot.records else None
+            if ended in ("user", "disconnect"):  # no recipe says so: it is not what draws tokens
+                yield session.stop(ended)
+            workspace.rebuilt(branch, session)
     return plain()
 
 

@@ -229,6 +229,21 @@ def test_every_run_of_a_tab_goes_on_in_the_engine_that_replaced_a_dead_one(own_s
     assert twin.tab.is_alive is False, "nobody has asked for it yet"
 
 
+def test_a_run_that_somebody_had_ended_stays_ended_in_the_engine_that_replaced_a_dead_one(own_server):
+    page = prefilled(Page(own_server))
+    page.ok("settings", stop={"use_end_ids": False})
+    page.ok("step")
+    page.ok("stop")
+    kill(own_server)
+    restarted(own_server)
+    assert own_server.revive(page.tab.sid, page.owner, own_server.pool.request()) is page.tab
+    refused = page.ask("step")
+    assert refused["error"]["kind"] == "SessionFinished"
+    assert page.header["session"]["finish_reason"] == "user"
+    page.ok("rewind", step=1)
+    page.ok("step")
+
+
 def test_a_reload_after_the_engine_died_takes_up_the_very_session(own_server):
     page = prefilled(Page(own_server))
     page.ok("step")
