@@ -21,7 +21,7 @@ def _quick(monkeypatch):
 
 
 def test_a_step_says_what_it_has_to_read_and_to_do(page):
-    prefilled(page, "abc")
+    prefilled(page, "#~|")  # nobody else's: a prompt that was prefilled before stands on no bound
     page.ok("step")
     info = page.tab.workspace.engine.info
     multiplied = info.shape.parameters.matmul
