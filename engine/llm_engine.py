@@ -25,15 +25,15 @@ from engine.errors import EngineBusy, EngineStopped, UnsupportedModel
 from engine.forward.capture import CaptureRing
 from engine.forward.model_runner import ModelRunner
 from engine.forward.prefix_cache import PrefixCache
-from engine.kernels.install import restore
 from engine.forward.scratch import Scratch
+from engine.kernels.install import restore
 from engine.kernels.speed_up import KernelReport, speed_up
 from engine.measure.clocks import now_ms
 from engine.measure.machine_rates import MachineRates, known, measure
 from engine.models.load_errors import in_words
 from engine.models.loader import LoadedModel
-from engine.models.proof import ask_stock, prove
 from engine.models.model_folder import cache_root
+from engine.models.proof import ask_stock, prove
 from engine.models.stock import follow_weights, share_weights
 from engine.records import StepRecord
 from engine.serving.counters import EngineCounters, EngineHealth, Meter

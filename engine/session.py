@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from engine.config import Recipe, SamplingParams, StopRules
 from engine.decode import inspection, prefilling
+from engine.decode.layer_times import LayerTimes, layer_times
 from engine.decode.session_state import SessionState, Snapshot
 from engine.errors import UnknownToken
 from engine.measure.clocks import now_ms
@@ -24,7 +25,6 @@ from engine.records import Candidates, FinishReason, PromptRow, Stage, StepRecor
 from engine.serving.engine_thread import EngineThread
 from engine.serving.requests import Pieces, StepRequest
 from engine.serving.session_requests import SessionRequests
-from engine.studies.layer_times import LayerTimes, layer_times
 from engine.tokens import EncodedPrompt, Role
 
 

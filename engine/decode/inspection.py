@@ -16,7 +16,7 @@ from engine.config import SamplingParams
 from engine.decode.sampling import standings_of, summarise
 from engine.decode.session_state import SessionState
 from engine.decode.stepping import Stepper
-from engine.errors import PromptTooLong, UnknownHead, UnknownLayer, UnknownToken, UnsupportedModel
+from engine.errors import PromptTooLong, UnknownHead, UnknownLayer, UnsupportedModel
 from engine.forward.attention import rows_of_layers
 from engine.forward.forward_pass import LayerQuery
 from engine.forward.model_runner import ModelRunner

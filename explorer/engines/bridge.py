@@ -21,11 +21,11 @@ from engine.tokens import EncodedPrompt
 from explorer.workspace.examples import PromptMode
 
 if TYPE_CHECKING:
+    from engine.decode.layer_times import LayerTimes
     from engine.llm_engine import LLMEngine
     from engine.serving.engine_thread import EngineThread
     from engine.session import DecodeSession
     from engine.studies.chunk_sizes import Chunks
-    from engine.studies.layer_times import LayerTimes
     from engine.studies.prefill_and_decode import Phases
     from engine.studies.uncached import Race
     from engine.tiles import HeadInputs

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.kernels import kept_choices, speed_up
+from engine.kernels import kept_choices
 from engine.kernels.choice import KernelChoice
 from engine.kernels.kept_choices import keep, recall
 from engine.kernels.linear import ROW_STEPS

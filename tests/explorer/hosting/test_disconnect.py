@@ -12,7 +12,6 @@ import pytest
 
 from engine.config import Budgets, EngineConfig
 from engine.forward.kv_store import KVStore
-from explorer.engines import pool
 from explorer.engines.pool import EnginePool
 from explorer.hosting.leases import Lease, Limits, Registry
 from explorer.hosting.runtime import Runtime
@@ -186,7 +185,7 @@ def test_an_engine_that_hangs_holds_up_neither_the_reaper_nor_the_tab_that_parts
 
 
 def test_an_unused_model_whose_engine_hangs_is_let_go_and_ends_when_it_can(config, monkeypatch):
-    monkeypatch.setattr(pool, "CLOSING_S", 0.05)
+    monkeypatch.setattr("explorer.engines.pool.CLOSING_S", 0.05)
     pool = EnginePool(replace(config, model="another"), keep_unused_s=0)
     loading = pool.request(config.model)
     engine = loading.future.result(timeout=60)

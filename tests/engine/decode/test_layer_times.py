@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from engine.config import SamplingParams
+from engine.decode.layer_times import REPLAYS, decoder_layers, layer_times
 from engine.errors import UnknownStep
-from engine.studies.layer_times import REPLAYS, decoder_layers, layer_times
 from tests.engine.architectures import ARCHITECTURES, tiny_engine
 
 WARM = SamplingParams(temperature=1.0)
