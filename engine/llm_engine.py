@@ -114,8 +114,19 @@ class LLMEngine:
         return request.future
 
     def study(self, key: str, work: Callable[[ModelRunner], Pieces]) -> Future[Any]:
-        """Ask for work that needs the model and no session: it gets the runner, and has caches of its own."""
-        return self.submit(key, lambda: work(self.stepper.runner))
+        """Ask for a lab's work: it gets the runner, no session, and has caches of its own.
+
+        Steps and prefills go first, and only so many studies wait. Raises EngineBusy.
+        """
+        most = self.config.budgets.studies
+        if most and self._queues.num_studies() >= most:
+            raise EngineBusy(
+                f"{most} measurements of labs are under way or in line, and no more are taken. Steps go on. Try "
+                "this one again in a minute."
+            )
+        request = WorkRequest(lambda: work(self.stepper.runner), is_study=True)
+        self._enqueue(key, request)
+        return request.future
 
     def measure_machine(self, *, again: bool = False) -> Future[MachineRates]:
         """How fast this machine reads and multiplies in the model's number format, measured once per process.

@@ -54,12 +54,14 @@ class WorkRequest:
 
     step           the step that this makes possible, and that fails with it
     is_brief       whether it is one short piece as things stand; asked on the engine thread
+    is_study       a lab's: no run waits for it, so it gives way
     was_restarted  memory ran out once; it is not tried a third time
     """
 
     start: Work
     step: StepRequest | None = None
     is_brief: Callable[[], bool] = never
+    is_study: bool = False
     future: Future[Any] = field(default_factory=Future)
     running: Pieces | None = None
     was_restarted: bool = False
@@ -123,6 +125,12 @@ class RequestQueues:
         """Sessions with a request that is not done."""
         with self._wake:
             return frozenset(self._queues)
+
+    def num_studies(self) -> int:
+        """Studies under way or waiting."""
+        with self._wake:
+            requests = [request for queue in self._queues.values() for request in queue]
+        return sum(isinstance(request, WorkRequest) and request.is_study for request in requests)
 
     def __len__(self) -> int:
         with self._wake:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 PATIENCE = 8  # turns that autoplay lets clicks pass; from then on it counts as a click, so no wait is without bound
+STUDY_PATIENCE = 10  # turns in which others had something done, until one piece of a study is
 REMEMBERED = 10_000  # sessions whose last turn is known; one that is forgotten counts as never served
 
 
@@ -21,24 +22,31 @@ REMEMBERED = 10_000  # sessions whose last turn is known; one that is forgotten 
 class Waiting:
     """What the oldest request of one session asks for.
 
-    kind  "step" is one token, "brief" something that is done at once, "work" a piece of something longer
+    kind  "step" is one token, "brief" something that is done at once, "work" a piece of something longer,
+          "study" the same of a lab, which nobody's run waits for
     auto  autoplay asks, nobody is waiting at a button
     solo  steps alone: a forward of one row repeats bit for bit, a row of many need not
     """
 
     key: str
-    kind: Literal["step", "brief", "work"]
+    kind: Literal["step", "brief", "work", "study"]
     auto: bool = False
     solo: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """batches: the sessions of each forward; brief, work: who gets a piece done, in this order, while time is left."""
+    """One round.
+
+    batches      the sessions of each forward
+    brief, work  who gets a piece done, in this order, while time is left
+    study        who gets one piece done beside that
+    """
 
     batches: tuple[tuple[str, ...], ...]
     brief: tuple[str, ...]
     work: tuple[str, ...]
+    study: tuple[str, ...] = ()
 
 
 class Scheduler:
@@ -49,6 +57,7 @@ class Scheduler:
         self._clock = 0
         self._last_served: OrderedDict[str, int] = OrderedDict()
         self._passed_over: dict[str, int] = {}
+        self._turns_without_study = 0
 
     def plan(self, waiting: Sequence[Waiting]) -> Turn:
         """The next turn. Its steps count as served; call `served` for each piece of work that was really done."""
@@ -63,7 +72,7 @@ class Scheduler:
             w.key: self._passed_over.get(w.key, 0) + 1 for w in steps if w.key not in (*shared, *alone)
         }
         self.served((*shared, *alone))
-        return Turn(tuple(batch for batch in (shared, alone) if batch), tuple(brief), tuple(work))
+        return Turn(tuple(batch for batch in (shared, alone) if batch), tuple(brief), tuple(work), self._study(waiting))
 
     def served(self, keys: Iterable[str]) -> None:
         """These sessions had their turn now."""
@@ -72,6 +81,15 @@ class Scheduler:
             self._last_served.move_to_end(key)
         while len(self._last_served) > REMEMBERED:
             self._last_served.popitem(last=False)
+
+    def _study(self, waiting: Sequence[Waiting]) -> tuple[str, ...]:
+        """One study where nobody else waits; else only every so many turns."""
+        studies = sorted((w.key for w in waiting if w.kind == "study"), key=self._age)
+        self._turns_without_study += 1
+        if not studies or (len(studies) < len(waiting) and self._turns_without_study < STUDY_PATIENCE):
+            return ()
+        self._turns_without_study = 0
+        return (studies[0],)
 
     def _urgency(self, waiting: Waiting) -> tuple[bool, int]:
         gives_way = waiting.auto and self._passed_over.get(waiting.key, 0) < PATIENCE

@@ -45,6 +45,7 @@ class Server:
         heads = self.queues.heads()
         turn = self._steps(heads)
         self._work(heads, turn.work, WORK_MS)
+        self._work(heads, turn.study, WORK_MS)
         self.table.scratch.measure()
         self.meter.add(evictions=self.table.keep_within_budget(self.queues.waiting()))
 
@@ -62,7 +63,7 @@ class Server:
         if now_ms() < self._steps_due_ms:
             return
         heads = self.queues.heads()  # of the session at work, the oldest request is that work
-        self._steps({key: request for key, request in heads.items() if _kind(request) != "work"})
+        self._steps({key: request for key, request in heads.items() if _kind(request) in ("step", "brief")})
 
     def _step(self, batch: dict[str, StepRequest]) -> None:
         """One forward for all that are ready; each gets its own record or its own error."""
@@ -197,7 +198,9 @@ def _waiting(key: str, request: Request) -> Waiting:
     return Waiting(key, _kind(request))
 
 
-def _kind(request: Request) -> Literal["step", "brief", "work"]:
+def _kind(request: Request) -> Literal["step", "brief", "work", "study"]:
     if isinstance(request, StepRequest):
         return "step"
+    if request.is_study:
+        return "study"
     return "brief" if request.is_brief() else "work"

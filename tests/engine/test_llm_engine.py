@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from engine.config import SamplingParams, StopRules
-from engine.errors import LoupeError, SessionFinished
+from engine.config import Budgets, SamplingParams, StopRules
+from engine.errors import EngineBusy, LoupeError, SessionFinished
 from engine.llm_engine import LLMEngine
+from engine.serving.requests import at_once
 from tests.engine.architectures import tiny_engine
 from tests.engine.holding import hold
 
@@ -309,3 +310,40 @@ def test_a_record_cannot_be_changed(engine):
         record.kv_norms[0] = 1
     with pytest.raises(AttributeError):
         record.kv_len = 9
+
+
+def test_prefills_are_done_before_studies_that_came_first(engine):
+    done: list[str] = []
+
+    def study(name: str):
+        for _ in range(3):
+            done.append(name)
+            yield
+
+    release = hold(engine)
+    studies = [engine.study(name, lambda _, name=name: study(name)) for name in "xyz"]
+    session = engine.create_session()
+    prefill = session.prefill((20, 21, 22))
+    prefill.add_done_callback(lambda _: done.append("prefilled"))
+    release.set()
+    prefill.result()
+    for future in studies:
+        future.result()
+    assert done[0] == "prefilled"
+    assert sorted(done[1:]) == sorted("xyz" * 3)
+
+
+def test_only_so_many_studies_wait_and_steps_go_on():
+    engine = tiny_engine(budgets=Budgets(studies=2))
+    release = hold(engine)
+    for name in "xy":
+        engine.study(name, lambda _: at_once(lambda: None)())
+    with pytest.raises(EngineBusy, match="2 measurements of labs"):
+        engine.study("z", lambda _: at_once(lambda: None)())
+    session = engine.create_session()
+    prefill = session.prefill((20, 21, 22))
+    release.set()
+    prefill.result()
+    assert session.step().result().index == 1
+    engine.study("z", lambda _: at_once(lambda: None)()).result()
+    engine.close()

@@ -43,4 +43,4 @@ def check(engine: LLMEngine, name: str, report: Report) -> Future[Finding]:
         info, now = engine.info, datetime.datetime.now(datetime.UTC)
         return replace(finding, measured=f"{info.name} in {info.dtype} on {info.device}, {now:%Y-%m-%d %H:%M} UTC")
 
-    return engine.submit(f"claim-{secrets.token_hex(8)}", checked)
+    return engine.study(f"claim-{secrets.token_hex(8)}", lambda _: checked())

@@ -73,7 +73,7 @@ def test_a_second_start_times_nothing_and_gives_the_same_bits(tmp_path, monkeypa
     first, second = tiny_model("llama"), tiny_model("llama")
     with torch.inference_mode():
         made = speed_up(first, threads=2, memory=tmp_path)
-        monkeypatch.setattr(speed_up, "choose_kernels", lambda *_: pytest.fail("a choice was made again"))
+        monkeypatch.setattr("engine.kernels.speed_up.choose_kernels", lambda *_: pytest.fail("a choice was made again"))
         again = speed_up(second, threads=2, memory=tmp_path)
         ids = torch.tensor([[5, 9, 200, 7]])
         assert torch.equal(first(input_ids=ids).logits, second(input_ids=ids).logits)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.serving.scheduler import PATIENCE, REMEMBERED, Scheduler, Turn, Waiting
+from engine.serving.scheduler import PATIENCE, REMEMBERED, STUDY_PATIENCE, Scheduler, Turn, Waiting
 
 
 def steps(names: str, **how: bool) -> list[Waiting]:
@@ -78,3 +78,25 @@ def test_a_scheduler_remembers_a_bounded_number_of_sessions() -> None:
     scheduler = Scheduler(64)
     scheduler.served(str(i) for i in range(REMEMBERED + 5))
     assert len(scheduler._last_served) == REMEMBERED
+
+
+def studies(names: str) -> list[Waiting]:
+    return [Waiting(name, "study") for name in names]
+
+
+def test_studies_take_turns_where_nobody_else_waits() -> None:
+    scheduler = Scheduler(64)
+    served = []
+    for _ in range(4):
+        served.append(scheduler.plan(studies("xy")).study)
+        scheduler.served(served[-1])
+    assert served == [("x",), ("y",), ("x",), ("y",)]
+
+
+def test_a_study_gives_way_to_steps_and_prefills_and_still_ends() -> None:
+    for others in (steps("a"), works("p")):
+        scheduler = Scheduler(64)
+        scheduler.plan(studies("x"))
+        turns = [scheduler.plan([*others, *studies("xyz")]) for _ in range(3 * STUDY_PATIENCE)]
+        assert all(turn.batches or turn.work for turn in turns)
+        assert [len(turn.study) for turn in turns] == [int(n % STUDY_PATIENCE == 0) for n in range(1, len(turns) + 1)]
