@@ -6,6 +6,7 @@ caches: those can be emptied, and then everybody would seem to be gone.
 
 from __future__ import annotations
 
+import ipaddress
 import secrets
 import threading
 from collections.abc import Callable, Hashable
@@ -69,6 +70,14 @@ class Connections:
 
     def _is_kept(self, key: Hashable) -> bool:
         return any(key in one.kept for one in self._open.values())
+
+
+def is_elsewhere(address: str) -> bool:
+    """Whether an address is another machine's: this one's own are a proxy that does not say for whom it asks."""
+    try:
+        return not ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
 
 
 CONNECTIONS = Connections()

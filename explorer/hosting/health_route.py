@@ -24,7 +24,7 @@ class HealthRoute:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass everything on but the health check."""
-        if scope["type"] != "http" or scope["method"] != "GET" or not scope["path"].endswith(PATH):
+        if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD") or not scope["path"].endswith(PATH):
             await self._app(scope, receive, send)
             return
         said: list[Message] = []
@@ -39,5 +39,6 @@ class HealthRoute:
             return
         report = self._look()
         status = 200 if report.is_well else 503
-        answer = PlainTextResponse(f"ok\n{report.words}\n" if report.is_well else f"{report.words}\n", status)
+        words = f"ok\n{report.words}\n" if report.is_well else f"{report.words}\n"
+        answer = PlainTextResponse(words, status, headers={"cache-control": "no-cache"})
         await answer(scope, receive, send)

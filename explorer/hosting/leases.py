@@ -159,6 +159,12 @@ class Registry(Generic[T]):
             self._read_mailbox()
             return sum(self._has_place(held) for held in self._held.values())
 
+    def with_place(self) -> list[T]:
+        """Those that take up a place."""
+        with self._lock:
+            self._read_mailbox()
+            return [held.tenant for held in self._held.values() if self._has_place(held)]
+
     def keeps_place(self, sid: str) -> bool:
         """Whether this session takes up a place that its owner may come back to."""
         with self._lock:

@@ -24,6 +24,7 @@ MAX_BRANCHES = 12  # runs of one tab where no limit is set
 IN_A_CLASS: Mapping[str, int | float] = MappingProxyType(
     {
         "max_sessions": 100,
+        "max_sessions_per_address": 60,
         "max_prompt_characters": 8_000,
         "max_prompt_tokens": 1_024,
         "max_new_tokens": 256,
@@ -44,6 +45,7 @@ class Hosting:
     """0 switches a limit off.
 
     max_sessions           tabs in use at a time; who comes later waits in line
+    max_sessions_per_address  of these, from one network address: a classroom shares one
     max_prompt_characters, max_prompt_tokens  of one prompt
     max_new_tokens         the highest limit a visitor may set
     max_branches           runs of one tab; each has a cache of its own
@@ -59,6 +61,7 @@ class Hosting:
     mode: str = "own"
     model: str = ""
     max_sessions: int = 0
+    max_sessions_per_address: int = 0
     max_prompt_characters: int = 0
     max_prompt_tokens: int = 0
     max_new_tokens: int = 0
@@ -74,7 +77,13 @@ class Hosting:
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise InvalidSettings(f"mode must be own or hosted, got {self.mode!r}.")
-        for name in ("max_sessions", "max_prompt_characters", "max_prompt_tokens", "max_new_tokens"):
+        for name in (
+            "max_sessions",
+            "max_sessions_per_address",
+            "max_prompt_characters",
+            "max_prompt_tokens",
+            "max_new_tokens",
+        ):
             _require_whole(name, getattr(self, name), 2**50)
         for name in ("kv_bytes", "session_kv_bytes"):
             _require_whole(name, getattr(self, name), 2**50)
@@ -113,7 +122,7 @@ class Hosting:
             kv_bytes=self.kv_bytes,
             session_kv_bytes=self.session_kv_bytes,
             session_new_tokens=self.max_new_tokens,
-            studies=STUDIES if self.is_hosted else 0,
+            studies=STUDIES if self.max_sessions else 0,
         )
 
     def require_own_models(self) -> None:

@@ -18,11 +18,12 @@ from dataclasses import dataclass, field, replace
 from engine.config import EngineConfig
 from engine.serving.counters import EngineCounters, add_up
 from explorer.engines.pool import EnginePool, Loading
+from explorer.gate.attempts import Attempts
 from explorer.hosting.admission import Places
-from explorer.hosting.connections import CONNECTIONS
+from explorer.hosting.connections import CONNECTIONS, is_elsewhere
 from explorer.hosting.health import Health
 from explorer.hosting.leases import Lease, Limits, Registry, start_reaper
-from explorer.hosting.limits import Hosting, from_environment
+from explorer.hosting.limits import Hosting, NotHere, from_environment
 from explorer.hosting.prometheus import serve
 from explorer.hosting.waiting_line import Door, Waiting
 from explorer.links import read
@@ -36,10 +37,11 @@ REAP_EVERY_S = 5.0
 
 
 class Tab(TabDriver):
-    """A tab's driver with what makes its frames."""
+    """A tab's driver with what makes its frames, and the network address it was opened from."""
 
-    def __init__(self, workspace: Workspace, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, workspace: Workspace, clock: Callable[[], float] = time.monotonic, address: str = "") -> None:
         super().__init__(workspace, clock=clock)
+        self.address = address
         self.frames = PageFrames(self)
 
     @property
@@ -57,6 +59,7 @@ class Runtime:
     hosting: Hosting = field(default_factory=Hosting)
     door: Door = field(default_factory=Door)
     entrance: threading.Lock = field(default_factory=threading.Lock)
+    attempts: Attempts = field(default_factory=Attempts)
     health: Health = field(init=False)
     places: Places = field(init=False)
 
@@ -64,23 +67,37 @@ class Runtime:
         self.health = Health(self.pool)
         self.places = Places(self.forget_longest_gone)
 
-    def open_tab(self, owner: str, params: Mapping[str, Sequence[str]], loading: Loading) -> Tab:
+    def open_tab(self, owner: str, params: Mapping[str, Sequence[str]], loading: Loading, address: str = "") -> Tab:
         """A new tab on a running model. What its URL asks for waits for the page's greeting."""
         tab = Tab(
             Workspace(self.pool, loading, self.hosting, link=read.parse(params), places=self.places),
             self.tabs.clock,
+            address,
         )
         self.tabs.add(tab, owner)
         return tab
 
-    def admit(self, owner: str, params: Mapping[str, Sequence[str]], loading: Loading) -> Tab | Waiting:
-        """A new tab, or a place in line where the class is full."""
+    def admit(
+        self, owner: str, params: Mapping[str, Sequence[str]], loading: Loading, address: str = ""
+    ) -> Tab | Waiting:
+        """A new tab, or a place in line where the class is full. Raises NotHere where its address has its share."""
         with self.entrance:  # two at the door must not both see the last place free
+            self._require_share(address)
             waiting = self.ask(owner)
             if waiting is not None:
                 return waiting
             self.door.leave(owner)
-            return self.open_tab(owner, params, loading)
+            return self.open_tab(owner, params, loading, address)
+
+    def _require_share(self, address: str) -> None:
+        most = self.hosting.max_sessions_per_address
+        if not most or not is_elsewhere(address):
+            return
+        if sum(tab.address == address for tab in self.tabs.with_place()) >= most:
+            raise NotHere(
+                f"From your network {most:,} tabs are in this class already, and it takes no more from one. "
+                "Close one, and reload this page a minute later."
+            )
 
     def ask(self, owner: str) -> Waiting | None:
         """Where somebody stands in line; None where they may come in."""

@@ -7,12 +7,15 @@ gone with the next look once they switch it off. It is shown as text, never as m
 from __future__ import annotations
 
 import hmac
+import math
 import time
 
 import streamlit as st
 
 from explorer.hosting.class_now import ClassNow, class_now
+from explorer.hosting.connections import CONNECTIONS
 from explorer.hosting.runtime import Runtime, runtime
+from explorer.pages import tab_names
 from explorer.pages.loading import WIDTH
 from explorer.pages.theme import format_bytes, format_count
 
@@ -46,9 +49,15 @@ def _ask_for_key(key: str) -> bool:
             asked = st.form_submit_button("Show the class", type="primary")
         if not asked:
             return False
+        attempts, address = runtime().attempts, CONNECTIONS.address(tab_names.connection())
+        wait_s = attempts.wait_s(address)
+        if wait_s > 0:
+            st.text(f"Too many wrong keys came from your network. Try again in {math.ceil(wait_s)} s.")
+            return False
         if is_key(given, key):
             st.session_state[_HOST] = True
             st.rerun()
+        attempts.failed(address)
         time.sleep(WRONG_KEY_S)
         st.text("This is not the key. It is what LOUPE_HOST_KEY was set to when the server was started.")
     return False

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import streamlit as st
+
+from explorer.hosting.connections import CONNECTIONS
+from explorer.hosting.limits import NotHere
 from explorer.hosting.runtime import Tab, hold, runtime
 from explorer.hosting.waiting_line import Waiting
 from explorer.pages import tab_names, waiting
@@ -39,7 +43,12 @@ def _made_or_revived(link: Mapping[str, Sequence[str]]) -> Tab | None:
     revived = there.revive(tab_names.sid(), owner, loading)
     if revived is not None:
         return revived
-    admitted = there.admit(owner, link, loading)
+    try:
+        admitted = there.admit(owner, link, loading, CONNECTIONS.address(tab_names.connection()))
+    except NotHere as error:
+        there.pool.leave(loading)
+        st.text(str(error))
+        return None
     if isinstance(admitted, Waiting):
         there.pool.leave(loading)
         waiting.line()

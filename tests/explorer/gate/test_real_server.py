@@ -298,3 +298,10 @@ def test_no_visitor_is_told_where_the_program_lies(app):
                         return
 
     run(happens())
+
+
+def test_the_health_check_says_the_same_to_head_and_is_never_kept(app):
+    for method in ("GET", "HEAD"):
+        status, headers, body = asked(app.url, method, "/_stcore/health")
+        assert (status, headers["cache-control"]) == (200, "no-cache")
+        assert (b"engine: well" in body) == (method == "GET")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import socket
+import subprocess
+import sys
 from dataclasses import fields
 from pathlib import Path
 
@@ -17,7 +21,7 @@ NAMES = {f"LOUPE_{known.name.upper()}" for known in fields(Hosting)}
 
 def test_the_shipped_settings_are_the_defaults_of_a_class():
     shipped = from_environment({"LOUPE_CONFIG": str(DEPLOY / "class.toml")})
-    assert shipped == Hosting(mode="hosted", metrics_port=9177, **IN_A_CLASS)
+    assert shipped == Hosting(mode="hosted", metrics_port=9177, hosts="loupe.example.org", **IN_A_CLASS)
 
 
 def test_the_guide_lists_every_setting_and_no_other():
@@ -32,7 +36,7 @@ def test_the_guides_defaults_are_the_codes():
 
 
 def test_every_variable_that_the_shipped_files_set_is_read():
-    shipped = " ".join(path.read_text() for path in DEPLOY.iterdir())
+    shipped = " ".join(path.read_text() for path in DEPLOY.iterdir() if path.is_file())
     assert set(re.findall(r"LOUPE_[A-Z]\w+", shipped)) <= NAMES | {"LOUPE_CONFIG", "LOUPE_CACHE"}
 
 
@@ -51,8 +55,8 @@ def test_both_starts_run_the_app_that_asks_its_engine():
     for name in ("Dockerfile", "loupe.service"):
         text = (DEPLOY / name).read_text()
         assert "app.py" in text
-    for name in ("Dockerfile", "loupe-health.service"):
-        assert PATH in (DEPLOY / name).read_text()
+    for name in ("watched.py", "loupe-health.service"):
+        assert PATH.strip("/") in (DEPLOY / name).read_text()
 
 
 def test_the_container_runs_without_rights():
@@ -65,4 +69,57 @@ def test_loupe_itself_listens_to_the_proxy_alone():
     assert "--server.address=127.0.0.1" in (DEPLOY / "loupe.service").read_text()
     proxy = (DEPLOY / "nginx.conf").read_text()
     assert "proxy_set_header Upgrade $http_upgrade" in proxy
-    assert re.search(r"location = /_stcore/metrics \{ return 404; \}", proxy)
+    assert "proxy_set_header Host $http_host;" in proxy  # `$host` has no port, and a page's Origin has
+    assert "proxy_set_header X-Forwarded-For $remote_addr;" in proxy
+    assert "limit_conn " in proxy
+
+
+def test_a_class_under_a_path_is_asked_for_its_health_there():
+    unit = (DEPLOY / "loupe-health.service").read_text()
+    found = re.search(r"^ExecStart=/bin/sh -c '(/usr/bin/curl [^|]*)\|\|", unit, re.MULTILINE)
+    assert found is not None
+    said = found[1].replace("$$", "$").replace("/usr/bin/curl", "echo")  # as systemd reads it
+    for base, path in (("", ""), ("loupe", "/loupe")):
+        asked = subprocess.run(
+            ["/bin/sh", "-c", said],
+            env={"STREAMLIT_SERVER_BASE_URL_PATH": base},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert asked.stdout.split()[-1] == f"http://127.0.0.1:8501{path}{PATH}"
+
+
+SICK_AFTER_TWO = """
+import http.server, os
+class Answer(http.server.BaseHTTPRequestHandler):
+    asked = []
+    def do_GET(self):
+        self.asked.append(self.path)
+        assert self.path == "/loupe/_stcore/health"
+        self.send_response(200 if len(self.asked) <= 2 else 503)
+        self.end_headers()
+    def log_message(self, *_): pass
+http.server.HTTPServer(("127.0.0.1", int(os.environ["STREAMLIT_SERVER_PORT"])), Answer).serve_forever()
+"""
+
+
+def watched(server: str) -> subprocess.Popen[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    here = {"STREAMLIT_SERVER_PORT": str(port), "STREAMLIT_SERVER_BASE_URL_PATH": "loupe", "WATCH_EVERY_S": "0.3"}
+    command = [sys.executable, str(DEPLOY / "watched.py"), sys.executable, "-c", server]
+    return subprocess.Popen(command, env={**os.environ, **here}, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_container_whose_server_stays_unwell_ends_so_that_it_is_started_again():
+    with watched(SICK_AFTER_TWO) as process:
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "failed 3 times in a row" in said
+
+
+def test_a_container_ends_with_its_server_and_as_it_did():
+    with watched("raise SystemExit(7)") as process:
+        assert process.wait(timeout=60) == 7

@@ -234,4 +234,5 @@ def test_streamlits_own_illness_and_other_paths_pass_untouched():
 
     assert answer_to("/_stcore/health", ill, status=503) == (503, b"unavailable")
     assert answer_to("/", ill) == (200, b"ok")
-    assert answer_to("/_stcore/health", ill, method="HEAD") == (200, b"ok")
+    assert answer_to("/_stcore/health", ill, method="HEAD")[0] == 503
+    assert answer_to("/_stcore/health", ill, method="POST") == (200, b"ok")

@@ -8,8 +8,9 @@ import time
 import pytest
 
 from explorer.engines.pool import EnginePool
+from explorer.gate.attempts import AT_ONCE, EVERY_S, Attempts
 from explorer.hosting.leases import Lease, Limits, Registry
-from explorer.hosting.limits import Hosting
+from explorer.hosting.limits import Hosting, NotHere
 from explorer.hosting.runtime import Runtime, Tab
 from explorer.hosting.waiting_line import SILENT_S, Door, Waiting
 from explorer.pages.waiting import words
@@ -148,3 +149,30 @@ def test_two_at_the_door_never_share_the_last_place(classroom, monkeypatch):
 def test_without_a_cap_there_is_no_line(server):
     assert all(isinstance(enter(server, f"guest {n}"), Tab) for n in range(5))
     assert len(server.door) == 0
+
+
+def test_no_address_takes_more_than_its_share_of_the_places(pool, clock):
+    hosting = Hosting(mode="hosted", max_sessions=5, max_sessions_per_address=2)
+    classroom = Runtime(pool, Registry(Limits(grace_s=60), clock), hosting, Door(clock))
+    come = [classroom.admit(f"a{n}", {}, pool.request(), "203.0.113.7") for n in range(2)]
+    with pytest.raises(NotHere, match="2 tabs are in this class already"):
+        classroom.admit("a3", {}, pool.request(), "203.0.113.7")
+    assert isinstance(classroom.admit("b", {}, pool.request(), "203.0.113.8"), Tab)
+    assert isinstance(classroom.admit("proxy", {}, pool.request(), "127.0.0.1"), Tab)
+    assert isinstance(come[0], Tab)
+    classroom.tabs.drop(come[0].sid)
+    assert isinstance(classroom.admit("a4", {}, pool.request(), "203.0.113.7"), Tab)
+
+
+def test_wrong_keys_are_counted_by_address_and_written_down(clock, caplog):
+    attempts = Attempts(clock)
+    for _ in range(AT_ONCE):
+        assert attempts.wait_s("203.0.113.7") == 0
+        attempts.failed("203.0.113.7")
+    assert attempts.wait_s("203.0.113.7") == EVERY_S
+    assert attempts.wait_s("203.0.113.8") == 0
+    assert caplog.text.count("a wrong host key came from 203.0.113.7") == AT_ONCE
+    clock.now += EVERY_S
+    assert attempts.wait_s("203.0.113.7") == 0
+    attempts.failed("203.0.113.7")
+    assert attempts.wait_s("203.0.113.7") == EVERY_S
