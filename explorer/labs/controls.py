@@ -18,6 +18,7 @@ import streamlit as st
 T = TypeVar("T")
 Style = Literal["list", "segments"]
 
+_TOLD = "loupe_told"
 BIND: Literal["query-params"] = "query-params"
 TEXT_LIMIT = 2_000  # characters; longer URLs are cut by servers on the way
 
@@ -108,13 +109,16 @@ def _with_commas(rung: int) -> str:
 
 def _asked(url: str) -> str:
     """What the URL says, read before the control is made: what cannot be is gone afterwards."""
-    asked: str = st.query_params.get(url, "") or st.session_state.pop(_refused(url), "")
-    return asked
+    refused: str = st.session_state.pop(_refused(url), "")
+    if refused:
+        st.session_state.setdefault(_TOLD, {})[url] = refused
+    return st.query_params.get(url, "") or refused
 
 
 def _ask_again_without(url: str, asked: str) -> None:
     """Streamlit would end the page in an error on this one, so the page is begun again without it. `_said` says so."""
-    st.session_state[_refused(url)] = asked
+    for name, words in {**st.session_state.pop(_TOLD, {}), url: asked}.items():  # this run's words were not seen
+        st.session_state[_refused(name)] = words
     del st.query_params[url]
     st.rerun()
 

@@ -42,5 +42,6 @@ def test_an_address_in_a_config_is_text(page: Page, app_url: str):
 
 
 def test_a_link_to_a_number_that_is_none_opens_the_page_and_says_so(page: Page, app_url: str):
-    page.goto(f"{app_url}/library?ctx=1e999&gb=1e999&on=another+amount")
-    expect(page.get_by_text("The link asks for gb = 1e999.")).to_be_visible()
+    page.goto(f"{app_url}/prefill-decode?cl=1e999&cs=1e999")
+    for name in ("cl", "cs"):
+        expect(page.get_by_text(f"The link asks for {name} = 1e999.")).to_be_visible()

@@ -100,6 +100,23 @@ def test_a_control_that_is_moved_no_longer_speaks_of_the_link():
     assert said(page) == []
 
 
+def test_of_several_numbers_that_are_none_each_is_said() -> None:
+    def two() -> None:
+        from explorer.labs import controls
+
+        controls.whole("First", url="a", default=1, low=1, high=9)
+        controls.whole("Second", url="b", default=2, low=1, high=9)
+
+    page = AppTest.from_function(two)
+    page.query_params.update(a="1e999", b="inf")
+    page.run()
+    assert not page.exception
+    assert said(page) == [
+        "The link asks for a = 1e999. It must be a whole number from 1 to 9, so 1 is used.",
+        "The link asks for b = inf. It must be a whole number from 1 to 9, so 2 is used.",
+    ]
+
+
 ODD = (
     "1e999", "-1e999", "inf", "nan", "9" * 5000, "9" * 400, "1e400", "1_0", "٣", "0x10", "\x00", "a" * 5000, "[]", "{}",
     "null", "1,2", "1e-999", "-0", "5.7", "𝟗", "%", "<b>", "",
