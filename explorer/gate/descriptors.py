@@ -28,8 +28,9 @@ def raise_limit(tabs: int) -> None:
         soft = wanted
     needed = BESIDE_TABS + PER_TAB * tabs
     if soft != resource.RLIM_INFINITY and soft < needed:
+        room = max(0, (soft - BESIDE_TABS) // PER_TAB)
         log.warning(
-            "This process may open %d files and sockets; %d tabs need %d. Raise the limit (LimitNOFILE in systemd, "
-            "--ulimit nofile in a container), or lower max_sessions to %d.",
-            soft, tabs, needed, max(0, (soft - BESIDE_TABS) // PER_TAB),
+            "This process may open %d files and sockets; %d tabs need %d, and there is room for %d. Raise the limit: "
+            "LimitNOFILE in systemd, --ulimit nofile for a container.",
+            soft, tabs, needed, room,
         )  # fmt: skip

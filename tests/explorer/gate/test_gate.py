@@ -178,4 +178,4 @@ def test_the_limit_on_descriptors_is_raised_as_far_as_the_system_lets_us(monkeyp
         descriptors.raise_limit(1000)
     assert asked == [(4096, 4096)] * 2
     assert "may open 4096 files and sockets; 1000 tabs need 8512" in caplog.text
-    assert "max_sessions to 448" in caplog.text
+    assert "there is room for 448" in caplog.text
