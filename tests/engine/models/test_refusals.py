@@ -37,6 +37,7 @@ from engine.errors import (
 from engine.models import fit, hub, loader, placement
 from engine.models.loader import load_model
 from engine.models.safetensors_files import StoredTensor, held_bytes, read_headers
+from engine.models.source import locate
 from tests.engine.tiny_models import tiny_folder
 
 
@@ -60,7 +61,7 @@ def test_a_path_that_is_not_there_is_named_and_never_called_a_bad_hub_id(tmp_pat
 
 @pytest.mark.parametrize("named", ["./gone", "models/llama/7b", "gone.gguf", "C:\\models\\x", "bad name"])
 def test_what_can_only_be_a_path_is_not_asked_of_the_hub(named: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "fetch_from_hub", lambda *_: pytest.fail("asked the Hub"))
+    monkeypatch.setattr(hub, "fetch_from_hub", lambda *_, **__: pytest.fail("asked the Hub"))
     with pytest.raises(ModelNotFound, match="no folder or file"):
         load_model(on_cpu(named))
 
@@ -331,3 +332,18 @@ def test_a_folder_with_pickled_weights_alone_is_refused(tmp_path: Path) -> None:
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     with pytest.raises(UnsupportedModel, match="no safetensors weights"):
         load_model(on_cpu(folder))
+
+
+def test_the_users_own_token_goes_along_only_where_they_named_the_model(monkeypatch):
+    asked = []
+
+    class NoHub:
+        def model_info(self, _repo, *, token, **_):
+            asked.append(token)
+            raise OSError("no network")
+
+    monkeypatch.setattr(hub, "HfApi", NoHub)
+    for hub_token in (True, False):
+        with pytest.raises(ModelUnreachable):
+            locate("somebody/no-such-model-here", lambda *_: None, hub_token=hub_token)
+    assert asked == [None, False]  # None: as the Hub's own client finds it

@@ -179,3 +179,8 @@ def test_the_limit_on_descriptors_is_raised_as_far_as_the_system_lets_us(monkeyp
     assert asked == [(4096, 4096)] * 2
     assert "may open 4096 files and sockets; 1000 tabs need 8512" in caplog.text
     assert "there is room for 448" in caplog.text
+
+
+def test_nothing_lives_in_streamlits_caches_which_can_be_emptied():
+    for path in sorted((Path(__file__).resolve().parents[3] / "explorer").rglob("*.py")):
+        assert "st.cache_" not in path.read_text(), path
