@@ -91,6 +91,9 @@ def _all_windows(_: Fields, __: Dialect, layers: int) -> list[str]:
 
 def _alternating(fields: Fields, dialect: Dialect, layers: int) -> list[str]:
     """Windows, and full attention in every n-th layer."""
+    letters = fields.get("sliding_window_pattern")
+    if isinstance(letters, str) and set(letters) in ({"L"}, {"G"}, {"L", "G"}):  # "LLLG": local and global, repeated
+        return [SLIDING if letters[i % len(letters)] == "L" else FULL for i in range(layers)]
     every = _every(fields, dialect, ("sliding_window_pattern", "_sliding_window_pattern"))
     return [SLIDING if (i + 1) % every else FULL for i in range(layers)]
 

@@ -25,7 +25,7 @@ ELSEWHERE = re.compile(
     | _name_or_path
     | .*_token_(id|index)s? | (id2label|label2id|problem_type|task_specific_params|return_dict|output_.*) | tie_.*
     | .*drop(out)?(_.*)? | .*pdrop | .*_eps(ilon)? | .*norm.* | .*init.* | .*_std(_.*)? | .*bias.*
-    | .*rope.* | .*rotary.* | (original_)?max_.*position.* | alibi.* | position_.* | .*scal(e|ing).* | .*multiplier.*
+    | .*rope.* | .*rotary.* | (original_)?max_.*position.* | .*alibi.* | position_.* | .*scal(e|ing).* | .*multiplier.*
     | .*softcap.* | .*soft_cap.* | .*logit.* | .*_act(ivation)?(_.*)? | activation.* | .*softmax.* | attention_sink.*
     | (moe|mlp|ffn|ff|expert|router|routed|aux|topk|top_k|mtp|dense|zero_expert|layers_num_experts)_.*
     | (.*_)?(num_)?(local_|shared_|routed_)*experts?(_.*)? | first_k_dense_replace | decoder_sparse_step | n_group
@@ -34,6 +34,7 @@ ELSEWHERE = re.compile(
     | (reorder_and_upcast|scale)_attn.* | scale_attention_.* | attn_temperature_tuning | attn_scale | query_pre_attn_.*
     | use_flash_attn | flash_attn.* | unsloth.* | .*gradient_checkpointing | .*(image|video|audio)_token.*
     | (bos|eos|pad|sep|unk|mask|forced)_.* | block_multiple_of | block_ffn_.* | block_auto_.* | block_ff_dim
+    | cache_implementation | attn_output_gate | mla_use_nope | block_(dim|use_.*)
     | kv_lower_bound | gating | use_bidirectional_attention | .*_per_layer_input | qk_head_dim | (altup|laurel)_.*
     | (.*_)?(intermediate_size|ffn_dim|n_inner)(_mlp)? | num_dense_layers | index_(topk|n_heads) | conv_L_cache
     """,

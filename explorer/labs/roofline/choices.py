@@ -77,6 +77,7 @@ def _amount(lever: str) -> dict[str, object]:
 
 
 LATENT_HINT = (
-    "latent: one vector of four heads' width and half a head for positions, as DeepSeek-V2 chose it. "
+    "latent: its own where the model has one, else one vector of four heads' width and half a head for positions, as "
+    "DeepSeek-V2 chose it. "
     "Attention's weights change with it."
 )

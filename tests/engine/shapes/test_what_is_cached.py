@@ -179,6 +179,10 @@ HARMLESS = {
     "use_sliding_window": False,
     "layer_types": None,
     "eos_token_id": [1, 2, 3],
+    "cache_implementation": "hybrid",
+    "offset_alibi": 100,
+    "scale_attn_by_inverse_layer_idx": True,
+    "attn_output_gate": True,
     "unsloth_version": "2025.1",
     "use_flash_attn": True,
     "attn_logit_softcapping": 50.0,
@@ -200,6 +204,14 @@ def test_a_field_around_the_text_part_counts_as_well():
     }
     assert from_config(config) == NAMED["Llama 3.1 8B"].shape
     assert "kv_cache_stride: not known" in from_config(config | {"kv_cache_stride": 2}).doubts[0]
+
+
+def test_windows_by_letters_are_repeated():
+    config = LLAMA | {"model_type": "exaone4", "sliding_window": 4096, "sliding_window_pattern": "LLLG"}
+    assert from_config(config).cached_layers == (
+        CachedLayers(layers=24, heads=8, key=128, value=128, window=4096),
+        CachedLayers(layers=8, heads=8, key=128, value=128),
+    )
 
 
 def test_windows_in_the_list_of_a_type_that_has_none_are_doubted():
