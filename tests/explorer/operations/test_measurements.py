@@ -10,6 +10,7 @@ from explorer.engines.pool import EnginePool
 from explorer.hosting.leases import Registry
 from explorer.hosting.limits import Hosting
 from explorer.hosting.runtime import Runtime
+from explorer.operations.measurements import floor_json
 from tests.engine.holding import hold
 from tests.engine.quick_machine import measure_quickly
 from tests.explorer.page_client import Page, prefilled
@@ -48,6 +49,15 @@ def test_a_prompt_that_came_from_a_shared_one_stands_on_what_was_read_of_it(conf
     assert rest["flops"] == 8 * 2 * matmul - 7 * 2 * head + pair * sum(range(33, 41))
     assert rest["cache"] == whole["cache"] == third.steps[0]["kv_bytes"], "the copied keys are read all the same"
     server.pool.close()
+
+
+def test_a_model_of_which_only_the_cache_is_known_has_no_floor(page):
+    prefilled(page, "abc")
+    session = page.tab.workspace.active.session
+    info = session.engine.info
+    alone = replace(info, shape=replace(info.shape, cache=info.shape.cached_layers))
+    assert floor_json(session.records[0], info) == page.steps[0]["floor"]
+    assert floor_json(session.records[0], alone) is None
 
 
 def test_the_model_is_told_in_plain_numbers(page):
