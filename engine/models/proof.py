@@ -99,6 +99,7 @@ def ask_stock(stock: PreTrainedModel) -> Stock:
     ids = (torch.arange(2 * TOKENS) * 7919 + 11).remainder(vocabulary).view(2, TOKENS)
     ids[1, :SHARED] = ids[0, :SHARED]
     device = next(stock.parameters()).device
+    stock.set_attn_implementation("eager")  # a model that ran in an engine before has ours
     output = stock(input_ids=ids.to(device), use_cache=False, output_attentions=True)
     if output.logits.isnan().any():
         raise UnsupportedModel(
