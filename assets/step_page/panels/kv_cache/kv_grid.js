@@ -202,8 +202,8 @@ class KvPanel {
     const layer = store.sel.layer;
     const count = store.selected ? Math.min(norms.count, store.selected.kv_len) : 0;
     return {
-      caption: `KV cache after step ${store.sel.step}, layer ${layer}; step: the one that appended the position`,
-      columns: ['position', 'token', 'key norm', 'value norm', 'step', 'id'],
+      caption: `KV cache after step ${store.sel.step}, layer ${layer}`,
+      columns: ['position', 'token', 'key norm', 'value norm', 'by step', 'id'],
       rows: Array.from({ length: count }, (_, p) => [
         p, plainToken(store.tokens[p]), formatNumber(norms.keys[p * norms.layers + layer]), formatNumber(norms.values[p * norms.layers + layer]),
         norms.stepOf[p], store.tokens[p]?.id ?? '',
