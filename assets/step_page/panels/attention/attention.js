@@ -113,9 +113,8 @@ class AttentionPanel {
   /** Ask for what is missing once the selection has come to rest. */
   #settle() {
     clearTimeout(this.settling);
-    const step = this.store.selected;
+    const { selected: step, sel: { layer, head } } = this.store;
     const key = this.store.keyOf(step);
-    const { layer, head } = this.store.sel;
     const wantsMap = this.triangle && !this.mean && !this.rows.triangle(layer, head, this.store.promptLength);
     if (this.rows.state(step, layer) === 'here' && !wantsMap) return;
     this.settling = setTimeout(() => {
@@ -156,7 +155,7 @@ class AttentionPanel {
       text = 1 - sum > SINK_SHOWN ? `sum ${sum.toFixed(3)} + sink ${(1 - sum).toFixed(3)}` : `sum ${sum.toFixed(3)}`;
     } else if (state === 'pooled') text = `pooled: the largest of ${perBin} keys each, the exact row is coming`;
     if (this.triangle && !this.mean && this.rows.asked(this.store.sel.layer, this.store.sel.head)) text += ' · computing the prompt’s triangle …';
-    if (this.map() && this.rowsInOne > 1) text += ` · each row of the triangle: the largest of ${this.rowsInOne} queries`;
+    if (this.rowsInOne > 1) text += ` · each row of the triangle: the largest of ${this.rowsInOne} queries`;
     setText(this.shares, text);
   }
 
@@ -200,20 +199,18 @@ class AttentionPanel {
     return this.triangle && !this.mean ? this.rows.triangle(layer, head, this.store.promptLength) : null;
   }
 
-  /** One line per step up to the selected one; before them the prompt's own rows, pooled until all of them fit. */
+  /** One line per step up to the selected one; before them the prompt's own rows that read a key in view, pooled until they fit. */
   #lines(step, layer, head, alter) {
     const { steps, promptLength } = this.store;
     const lines = [];
     const map = this.map();
     const most = mostHeadRows(this.headSurface.h, paletteOf(this.root).fontSize, Boolean(map));
-    const from = map ? this.columns.first : 0; // queries before it read none of the keys in view
-    for (let q = from; map && q < promptLength - 1; q++) lines.push({ position: q, values: alter(map.row(q)), current: false, step: 0 });
+    for (let q = this.columns.first; map && q < promptLength - 1; q++) lines.push({ position: q, values: alter(map.row(q)), current: false, step: 0 });
     for (let index = map ? 0 : Math.max(0, step.index - most); index <= step.index; index++) {
       const row = this.rows.row(steps[index], layer, head);
       lines.push({ position: steps[index].kv_len - 1, values: row ? alter(row) : null, current: index === step.index, step: index });
     }
-    if (!map) return lines;
-    const pooled = pooledLines(lines, most);
+    const pooled = map ? pooledLines(lines, most) : { lines, each: 1 };
     this.rowsInOne = pooled.each;
     return pooled.lines;
   }
@@ -268,9 +265,8 @@ class AttentionPanel {
     if (row && !row.values) return this.tip.show(event.clientX, event.clientY, named(query), [], 'Its weights are not here. Click to look at this step.');
     if (key === null || key === undefined) return this.tip.hide();
     const weight = row ? row.values[key] : this.values[key];
-    const queries = row?.first === undefined || row.first === query ? named(query) : `${named(row.first)} to ${named(query)}, the largest`;
     return this.tip.show(event.clientX, event.clientY, `key ${named(key)}`, [
-      ['query', queries], ['weight', `${formatProb(weight)}${this.hidesFirst ? ' (altered)' : ''}`],
+      ['query', row?.first < query ? `${named(row.first)} to ${named(query)}, the largest` : named(query)], ['weight', `${formatProb(weight)}${this.hidesFirst ? ' (altered)' : ''}`],
     ]);
   }
 
