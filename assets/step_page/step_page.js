@@ -47,7 +47,7 @@ class StepPage {
     this.inner = make('div.page');
     this.root.replaceChildren(this.inner);
     this.parts = this.#build();
-    this.stopFitting = fitToView(this.root);
+    this.stopFitting = fitToView(this.root, this.root.querySelector('.transport'));
     this.onClick = (event) => this.#letGo(event);
     this.root.addEventListener('click', this.onClick);
     this.stopLetting = letGoOfDragged(this.root);
@@ -65,6 +65,7 @@ class StepPage {
       inner.append(node);
       return node;
     };
+    inner.append(make('h1.visually-hidden', {}, 'Loupe: the decode loop, one token at a time'));
     const bar = place('header.top-bar');
     const settings = new Settings(root, store);
     const checks = new Checks(root, store);

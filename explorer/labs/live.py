@@ -73,7 +73,7 @@ def nothing_yet(what: str) -> None:
     with st.container(border=True, key="nothing_yet"):
         st.text(f"{what} needs a run: a prompt that was prefilled. Type one on the Step page, or begin here.")
         with st.container(horizontal=True):
-            asked = st.button(f"Prefill “{_FIRST.prompt}”", key="prefill_here", type="primary")
+            asked = st.button(f"Prefill “{_FIRST.prompt}”", key="prefill_here")
         if asked or st.session_state.get(_ASKED):
             st.session_state[_ASKED] = True  # a line before a full class takes more than one run of the page
             _prefill_first()

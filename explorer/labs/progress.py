@@ -108,7 +108,7 @@ def task(
         del jobs.by_key[key]
         job = None
     with st.container(horizontal=True, vertical_alignment="center", key=f"{key}_task"):
-        if st.button(escaped(again if job else label), key=f"{key}_begin", type="secondary" if job else "primary",
+        if st.button(escaped(again if job else label), key=f"{key}_begin",
                      disabled=job is not None and not job.future.done()):  # fmt: skip
             jobs.by_key[key] = _begun(begin, inputs)
             st.rerun()

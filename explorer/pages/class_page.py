@@ -46,7 +46,7 @@ def _ask_for_key(key: str) -> bool:
         st.subheader("For the host of this class", anchor=False)
         with st.form("host_key", border=False):
             given = st.text_input("Key", type="password", autocomplete="current-password")
-            asked = st.form_submit_button("Show the class", type="primary")
+            asked = st.form_submit_button("Show the class")
         if not asked:
             return False
         attempts, address = runtime().attempts, CONNECTIONS.address(tab_names.connection())

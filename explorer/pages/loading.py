@@ -62,7 +62,7 @@ def _show_failure(model: str, message: str) -> None:
         st.subheader("The model could not be loaded", anchor=False)
         st.text(f"Asked for: {model}")
         st.text(message)
-        st.button("Try again", key="retry_load", icon=":material/refresh:", type="primary")
+        st.button("Try again", key="retry_load", icon=":material/refresh:")
         st.caption(
             "Another model: start Loupe with the environment variable LOUPE_MODEL set to its name, folder or file."
         )
@@ -73,4 +73,4 @@ def _show_closed() -> None:
     with st.container(key="load_failed", horizontal_alignment="center"), st.container(width=WIDTH):
         st.subheader("The class cannot begin yet", anchor=False)
         st.text("The model could not be loaded. Whoever hosts this class finds the reason in the server's log.")
-        st.button("Try again", key="retry_load", icon=":material/refresh:", type="primary")
+        st.button("Try again", key="retry_load", icon=":material/refresh:")

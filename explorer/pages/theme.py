@@ -31,7 +31,7 @@ class Palette:
 
 PALETTES: dict[ThemeName, Palette] = {
     "dark": Palette(
-        background="#0d1015", card="#141920", line="#232b36", text="#e8ecf2", muted="#8b96a8", accent="#7aa2ff",
+        background="#0d1015", card="#141920", line="#232b36", text="#e8ecf2", muted="#97a2b4", accent="#6690fa",
         prompt="#8fa3bf", generated="#35c2a0", forced="#f0a93b", key="#e08a5a", value="#5aa9e0", bad="#e0605a",
     ),
     "light": Palette(

@@ -6,6 +6,7 @@
 
 const EDGE_WIDE = 20;
 const EDGE_NARROW = 10;
+const EDGE_FOCUS = 6; // a focus ring stands out of its element
 
 function parentAcross(node) {
   return node.parentElement ?? node.getRootNode().host ?? null;
@@ -35,9 +36,10 @@ function measureEdges(root, scroller) {
   };
 }
 
-/** @returns {() => void} stop fitting */
-export function fitToView(root) {
+/** @param {HTMLElement} root the page @param {HTMLElement} [bar] what sticks to its end @returns {() => void} stop fitting */
+export function fitToView(root, bar) {
   const scroller = scrollerOf(root);
+  const before = scroller.style.scrollPadding;
   const fit = () => {
     const { left, right, below, above, height } = measureEdges(root, scroller);
     const edge = scroller.clientWidth < 700 ? EDGE_NARROW : EDGE_WIDE;
@@ -48,9 +50,15 @@ export function fitToView(root) {
     root.style.setProperty('--edge', `${edge}px`);
     root.style.setProperty('--view', `${height}px`);
     root.style.setProperty('--above', `${Math.max(0, above)}px`);
+    // What takes the focus is scrolled clear of the menu above and of the bar that sticks to the end.
+    scroller.style.scrollPadding = `${Math.max(0, above) + EDGE_FOCUS}px 0 ${(bar?.offsetHeight ?? 0) + EDGE_FOCUS}px`;
   };
   const observer = new ResizeObserver(fit);
   observer.observe(scroller);
+  if (bar) observer.observe(bar);
   fit();
-  return () => observer.disconnect();
+  return () => {
+    observer.disconnect();
+    scroller.style.scrollPadding = before;
+  };
 }

@@ -34,7 +34,7 @@ export function panelFrame(root, { title, name, empty, table }) {
     button.setAttribute('aria-pressed', String(on));
     refreshTable();
   });
-  const head = make('div.lp-head', {}, make('h3.lp-title', {}, title), note, button);
+  const head = make('div.lp-head', {}, make('h2.lp-title', {}, title), note, button);
   root.replaceChildren(head, make('p.lp-empty', {}, empty), bar, body, foot, twin);
   return {
     bar, body, foot, refreshTable,

@@ -17,6 +17,7 @@ import { panelFrame, segmentedControl, toggleButton } from '../../drawing/panel_
 import { AttentionRows, HEAD_MEAN, pooledLines, withoutFirst } from '../../store/attention_data.js';
 import { ThumbPainter } from './attention_thumbs.js';
 import { HeadPainter, mostHeadRows } from './attention_head.js';
+import { CanvasGrid } from '../../drawing/canvas_grid.js';
 
 const ATTENTION_SETTLE_MS = 160; // scrubbing past a step is not looking at it
 const NARROWEST_KEY = 3; // pixels; one where the whole prompt's map is to fit
@@ -53,10 +54,9 @@ class AttentionPanel {
     this.frame.body.append(thumbs, head, this.cover);
     this.thumbSurface = makeSurface(thumbs, () => this.#paintThumbs());
     this.headSurface = makeSurface(head, () => this.#paintHead());
-    this.thumbSurface.canvas.classList.add('own-arrows');
-    this.thumbSurface.canvas.tabIndex = 0;
-    this.thumbSurface.canvas.setAttribute('role', 'img');
-    this.thumbSurface.canvas.setAttribute('aria-label', 'All heads of all layers. Arrow keys choose layer and head.');
+    this.grid = new CanvasGrid(this.thumbSurface.canvas, 'All heads of all layers. Arrow keys choose layer and head.', {
+      move: (layers, heads) => this.#choose(layers, heads),
+    });
     this.headSurface.canvas.setAttribute('role', 'img');
     this.where = make('span.lp-where');
     this.shares = make('span.lp-shares');
@@ -106,6 +106,7 @@ class AttentionPanel {
     this.thumbSurface.paint();
     this.headSurface.paint();
     this.#words(step);
+    this.#say(step);
     this.frame.refreshTable();
     this.#settle();
   }
@@ -229,15 +230,21 @@ class AttentionPanel {
       const at = this.thumbs.headAt(event.offsetX, event.offsetY);
       if (at) this.store.select(at);
     });
-    const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-    canvas.addEventListener('keydown', (event) => {
-      const move = moves[event.key];
-      if (!move || event.ctrlKey || event.metaKey || event.altKey) return;
-      event.preventDefault();
-      event.stopPropagation();
-      const { layer, head } = this.store.sel;
-      this.store.select({ layer: layer + move[0], head: head + move[1] });
-    });
+  }
+
+  #choose(layers, heads) {
+    const { layer, head } = this.store.sel;
+    this.store.select({ layer: layer + layers, head: head + heads });
+  }
+
+  /** The chosen head in words: what it reads most. */
+  #say(step) {
+    const { model, tokens, sel } = this.store;
+    const row = this.rows.row(step, sel.layer, sel.head);
+    const key = row ? row.indexOf(Math.max(...row)) : -1;
+    const most = key < 0 ? '' : `, reads ${tokenAtPosition(tokens, key)} most, weight ${formatProb(row[key])}`;
+    this.grid.say({ row: sel.layer, column: sel.head, rows: model.num_layers, columns: model.num_heads, words: `layer ${sel.layer}, head ${sel.head}${most}` });
+    this.headSurface.canvas.setAttribute('aria-label', `Weights of layer ${sel.layer}, head ${sel.head}, over all keys; the table button shows the numbers`);
   }
 
   #listenHead(canvas) {

@@ -16,7 +16,7 @@ const SINK_WIDTH = 12;
 
 /** Heights of the parts in CSS pixels: column labels at the bottom, bars above them, the triangle in the room that is left. */
 function headLayout(h, fontSize, isMap = false) {
-  const size = Math.max(10, fontSize * 0.82);
+  const size = Math.max(12, fontSize * 0.82);
   const top = Math.ceil(size * 2.6);
   const labels = Math.ceil(size * 3.9);
   const bars = isMap ? Math.max(40, Math.round((h - top - labels) * 0.25)) : Math.max(70, Math.round((h - top - labels) * 0.44));
@@ -126,7 +126,7 @@ export class HeadPainter {
       const y = barTop + barHeight * (1 - scaled(tick));
       g.fillStyle = palette.line.css;
       g.fillRect(left, Math.round(y), w - left, 1);
-      g.fillStyle = palette.faint.css;
+      g.fillStyle = palette.mute.css;
       if (tick !== 0.01 || barHeight * 0.1 > size * 1.15) g.fillText(String(tick), left - (view.sink > 0 ? SINK_WIDTH + 10 : 8), y);
     }
     if (view.sink > 0) this.#sink(g, view, scaled);

@@ -44,6 +44,12 @@ export class ColumnWindow {
     return this.visible < this.count;
   }
 
+  /** Pan as little as it takes to have a column in view. */
+  show(column) {
+    if (column < this.first) this.pan(column - this.first);
+    else if (column >= this.end) this.pan(column - this.end + 1);
+  }
+
   /** Move by `columns`; returns whether anything moved. */
   pan(columns) {
     const last = Math.max(0, this.count - this.visible);

@@ -15,6 +15,7 @@ import { makeTooltip } from '../../drawing/tooltip.js';
 import { panelFrame, segmentedControl } from '../../drawing/panel_frame.js';
 import { dtypeBytes, kvFormula, NormTable } from '../../store/kv_data.js';
 import { KvPainter } from './kv_painter.js';
+import { CanvasGrid } from '../../drawing/canvas_grid.js';
 
 const KV_SLIDE_MS = 220;
 
@@ -31,6 +32,7 @@ class KvPanel {
     this.columns = new ColumnWindow({ widest: 34, narrowest: 3, spare: 1 });
     this.painter = new KvPainter();
     this.hover = null; // {position, layer}
+    this.cursor = null; // the same, moved by keys
     this.slide = null; // {from, start}: columns that are coming in
     this.seen = { epoch: -1, steps: 0 };
     this.frame = panelFrame(root, {
@@ -38,7 +40,7 @@ class KvPanel {
       empty: 'Press Prefill: each prompt token leaves one key and one value in every layer.',
     });
     this.#controls();
-    const host = make('div.lp-canvas', { role: 'img', 'aria-label': 'Norms of cached keys and values; the table button shows the numbers' });
+    const host = make('div.lp-canvas');
     this.legend = make('div.lp-legend');
     this.formula = make('div.lp-formula');
     this.frame.body.append(host);
@@ -47,6 +49,12 @@ class KvPanel {
     this.tip = makeTooltip(root);
     this.pan = panWith(this.surface.canvas, this.columns, this.surface.ask);
     this.#listen(this.surface.canvas);
+    this.grid = new CanvasGrid(this.surface.canvas, 'Norms of cached keys and values. Arrow keys move over positions and layers, Enter looks at the step that appended them.', {
+      move: (layers, positions) => this.#move(layers, positions),
+      take: () => this.#take(this.cursor),
+      enter: () => this.#move(0, 0),
+      leave: () => this.hover === this.cursor && this.#point(null),
+    });
   }
 
   #controls() {
@@ -82,6 +90,8 @@ class KvPanel {
     this.#words();
     this.surface.paint();
     this.frame.refreshTable();
+    if (this.grid.hasKeys) this.#move(0, 0);
+    else this.#say(this.cursor ?? { position: store.selected.kv_len - 1, layer: store.sel.layer });
   }
 
   /** A step that has just come slides in; a session that was loaded whole does not. */
@@ -161,17 +171,49 @@ class KvPanel {
       this.#legend();
     };
     canvas.addEventListener('pointermove', move);
-    canvas.addEventListener('pointerleave', () => {
-      this.hover = null;
-      this.tip.hide();
-      this.surface.ask();
-      this.#legend();
-    });
+    canvas.addEventListener('pointerleave', () => this.#point(null));
     canvas.addEventListener('click', (event) => {
-      const cell = this.painter.cellAt(event.offsetX, event.offsetY);
-      if (!cell || this.pan.moved() || cell.position >= this.norms.count) return;
-      this.store.select({ step: this.norms.stepOf[cell.position], layer: cell.layer });
+      if (!this.pan.moved()) this.#take(this.painter.cellAt(event.offsetX, event.offsetY));
     });
+  }
+
+  /** Look at the step that appended a cell, and at its layer. */
+  #take(cell) {
+    if (!cell || cell.position >= this.norms.count) return;
+    this.store.select({ step: this.norms.stepOf[cell.position], layer: cell.layer });
+  }
+
+  #point(cell) {
+    this.hover = cell;
+    if (!cell) this.tip.hide();
+    this.surface.ask();
+    this.#legend();
+  }
+
+  /** Move the cursor by keys; the column after the last is the token that is not cached yet. */
+  #move(layers, positions) {
+    const { store, norms } = this;
+    if (!store.selected) return;
+    const from = this.cursor ?? { position: store.selected.kv_len - 1, layer: store.sel.layer };
+    const within = (value, end) => Math.max(0, Math.min(end, value));
+    this.cursor = { position: within(from.position + positions, norms.count), layer: within(from.layer + layers, norms.layers - 1) };
+    this.columns.show(Math.min(this.cursor.position, norms.count - 1));
+    this.#point(this.cursor);
+    this.surface.paint();
+    const box = this.surface.canvas.getBoundingClientRect();
+    const { x, y } = this.painter.placeOf(this.cursor);
+    this.#tell({ clientX: box.left + x, clientY: box.top + y }, this.cursor);
+    this.#say(this.cursor);
+  }
+
+  #say({ position, layer }) {
+    const { store, norms } = this;
+    const token = store.tokens[position] ? tokenAtPosition(store.tokens, position) : `position ${position}`;
+    const at = position * norms.layers + layer;
+    const words = position < norms.count
+      ? `${token}, layer ${layer}: key norm ${formatNumber(norms.keys[at])}, value norm ${formatNumber(norms.values[at])}, appended by step ${norms.stepOf[position]}`
+      : `${token}: not in the cache yet`;
+    this.grid.say({ row: layer, column: position, rows: norms.layers, columns: norms.count + 1, words });
   }
 
   #tell(event, { position, layer }) {

@@ -15,7 +15,7 @@ export class KvPainter {
   /** Draw one frame. `view`: palette, norms, columns, hover, layer, layers, added, kvLen, sliding, label. */
   paint(surface, view) {
     const { g, w, h, dpr } = surface;
-    const size = Math.max(10, view.palette.fontSize * 0.82);
+    const size = Math.max(12, view.palette.fontSize * 0.82);
     const left = Math.ceil(size * 2.1);
     const top = Math.ceil(size * 4.1);
     const rowPixels = Math.max(1, ((h - top - 3) * dpr) / view.layers); // not whole: edges are rounded one by one
@@ -37,6 +37,12 @@ export class KvPainter {
     const layer = Math.floor((y - top) / row);
     if (x < left || position > columns.end || layer < 0 || layer >= layers) return null;
     return { position, layer };
+  }
+
+  /** @returns {{x: number, y: number}} the middle of a cell */
+  placeOf({ position, layer }) {
+    const { top, row, columns } = this.#at;
+    return { x: this.#x(position) + columns.width / 2, y: top + (layer + 0.5) * row };
   }
 
   #x(position) {
@@ -175,7 +181,7 @@ export class KvPainter {
       if (!named && !strong && hover && Math.abs(position - hover.position) < every) continue; // room for the token's name
       const x = this.#x(position) + columns.width / 2;
       if (x > w) continue;
-      g.fillStyle = strong ? palette.text.css : position >= view.kvLen ? palette.faint.css : palette.mute.css;
+      g.fillStyle = strong ? palette.text.css : palette.mute.css;
       if (named || strong) slantLabel(g, fitLabel(g, view.label(position), size * 5), x + 2, top - 6, -0.7, 'left');
       else slantLabel(g, String(position), x, top - 6, 0, 'center');
     }

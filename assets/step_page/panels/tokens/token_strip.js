@@ -3,6 +3,7 @@
  *
  * Clicking a token selects the step that drew it (a prompt token: the prefill). That step's own input is ringed and
  * tagged "in", the token it drew is dashed and tagged "drawn": it is not in the cache yet. Long runs are folded.
+ * The prompt and what was generated are two parts of one line: the first keeps its place, the second follows the run.
  *
  * For tests: .strip .chip[data-position][data-id][data-role][data-standing], .fold, .strip-pending, .strip-text
  */
@@ -58,6 +59,8 @@ export class TokenStrip {
     this.opened = [];
     this.sid = null;
     this.line = make('div.strip', { role: 'group', 'aria-label': 'Tokens in order' });
+    this.prompt = make('div.strip-part.of-prompt', { role: 'group', 'aria-label': 'Prompt' });
+    this.run = make('div.strip-part.of-run', { role: 'group', 'aria-label': 'Generated' });
     this.empty = make('p.strip-empty', {}, 'No tokens yet. Prefill a prompt, then press Space: one press, one token.');
     this.text = keepFromTranslators(make('span.strip-said'));
     this.live = make('p.visually-hidden', { 'aria-live': 'polite' });
@@ -70,6 +73,7 @@ export class TokenStrip {
     this.reading = make('p.strip-text', {}, this.text);
     root.append(this.line, make('div.strip-foot', {}, this.reading, this.#legend()), this.live);
     this.line.addEventListener('click', (event) => this.#click(event));
+    this.line.addEventListener('wheel', (event) => this.#wheel(event), { passive: false });
   }
 
   #legend() {
@@ -103,30 +107,53 @@ export class TokenStrip {
     } else this.store.select({ step: stepOfPosition(this.store, Number(target.dataset.position)) });
   }
 
+  /** A plain wheel moves the line sideways as far as it goes; then it is the page's again. */
+  #wheel(event) {
+    const part = event.target.closest('.strip-part');
+    if (!part || event.deltaX || event.shiftKey || event.ctrlKey) return;
+    const before = part.scrollLeft;
+    part.scrollLeft += event.deltaY * (event.deltaMode ? 16 : 1);
+    if (part.scrollLeft !== before) event.preventDefault();
+  }
+
   draw(changes, keepScroll = false) {
     if (!['tokens', 'steps', 'select', 'session'].some((name) => changes.has(name))) return;
     const { store } = this;
-    if (store.session?.sid !== this.sid) {
+    const isOther = store.session?.sid !== this.sid;
+    if (isOther) {
       this.sid = store.session?.sid ?? null;
       this.opened = [];
     }
     const focus = store.selected ? drawnPosition(store, store.sel.step) : 0;
-    const nodes = [];
+    const prompt = [];
+    const run = [];
     let end = 0;
     for (const [from, to] of stripRanges(store.tokens.length, store.promptLength, focus, this.opened)) {
-      if (from > end) nodes.push(this.#fold(end, from));
+      if (from > end) (end < store.promptLength ? prompt : run).push(this.#fold(end, from));
       for (let position = from; position < to; position++) {
-        if (position === store.promptLength) nodes.push(this.divider);
-        nodes.push(this.#chip(position));
+        (position < store.promptLength ? prompt : run).push(this.#chip(position));
       }
       end = to;
     }
-    if (!nodes.length) nodes.push(this.empty);
-    this.#drawPending(nodes);
-    setChildren(this.line, nodes);
+    this.#drawPending(run);
+    const { scrollLeft, clientWidth, scrollWidth } = this.prompt;
+    const atEnd = isOther || scrollLeft + clientWidth > scrollWidth - 4;
+    setChildren(this.prompt, prompt);
+    setChildren(this.run, run);
+    setChildren(this.line, end ? [this.prompt, this.divider, this.run] : [this.empty]);
+    this.divider.hidden = !run.length;
     for (const key of this.chips.keys()) if (key >= store.tokens.length) this.chips.delete(key);
+    this.#share();
+    if (atEnd) this.prompt.scrollLeft = this.prompt.scrollWidth; // its last tokens stand beside what they led to
     if (!keepScroll) this.#scrollTo(focus);
     this.#drawText();
+  }
+
+  /** The natural width of the run, so that a short one leaves its room to the prompt. */
+  #share() {
+    const last = this.run.lastElementChild;
+    const wide = last ? last.offsetLeft + last.offsetWidth + this.divider.offsetWidth + 30 : 0;
+    this.line.style.setProperty('--generated', `${wide}px`);
   }
 
   #fold(from, to) {
@@ -156,8 +183,7 @@ export class TokenStrip {
     if (chip.dataset.standing !== now) {
       chip.dataset.standing = now;
       const words = `${quotedToken(token)}, id ${token.id}, position ${position}, ${ROLE_WORDS[token.role]}, ${STANDING_WORDS[now]}`;
-      chip.title = words;
-      chip.setAttribute('aria-label', words);
+      chip.title = words; // the name is what is seen: text, position, id; this describes it
       chip.setAttribute('aria-pressed', String(now === 'drawn'));
     }
     return chip;
@@ -175,10 +201,13 @@ export class TokenStrip {
   #scrollTo(position) {
     const chip = this.chips.get(position) ?? this.chips.get(this.store.tokens.length - 1);
     if (!chip) return;
-    const { offsetTop, offsetHeight } = chip;
-    const { scrollTop, clientHeight } = this.line;
-    if (offsetTop < scrollTop || offsetTop + offsetHeight > scrollTop + clientHeight)
-      this.line.scrollTop = offsetTop + offsetHeight - clientHeight + 6;
+    const { offsetLeft: left, offsetWidth: width } = chip;
+    const { scrollLeft, clientWidth } = this.run;
+    const lead = Math.min(clientWidth / 4, 160); // neighbours stay in view on the side that was scrolled to
+    const isNewest = position >= this.store.tokens.length - 1;
+    if (isNewest) this.run.scrollLeft = this.run.scrollWidth;
+    else if (left - lead < scrollLeft) this.run.scrollLeft = left - lead;
+    else if (left + width + lead > scrollLeft + clientWidth) this.run.scrollLeft = left + width + lead - clientWidth;
   }
 
   #drawText() {

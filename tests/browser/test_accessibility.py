@@ -1,0 +1,93 @@
+"""The Step page by keyboard and for screen readers."""
+
+from __future__ import annotations
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Locator, expect
+
+from tests.browser.step_page import StepPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+MORE_RULES = {"label-content-name-mismatch": {"enabled": True}, "target-size": {"enabled": True}}  # off by default
+
+
+def violations(step_page: StepPage) -> list[str]:
+    """What axe-core finds at serious or critical impact."""
+    found = Axe().run(step_page.page, options={"rules": MORE_RULES}).response["violations"]
+    return [
+        f"{rule['impact']} {rule['id']}: {node['html'][:120]} {node['failureSummary']}"
+        for rule in found
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+    ]
+
+
+def spoken(grid: Locator) -> str:
+    """The words of the grid's active cell."""
+    words: str = grid.evaluate(
+        "(grid) => grid.querySelector('#' + grid.getAttribute('aria-activedescendant')).textContent"
+    )
+    return words
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious(step_page: StepPage, theme: str):
+    step_page.page.emulate_media(color_scheme="dark" if theme == "dark" else "light", reduced_motion="reduce")
+    expect(step_page.root).to_have_attribute("data-theme", theme)
+    assert violations(step_page) == [], "before the prefill"
+    step_page.prefilled("The cat sat").step(3).press("ArrowLeft").wait_for_selected(2)
+    assert violations(step_page) == [], "looking back"
+    step_page.page.locator(".station[data-station=stop]").click()
+    step_page.page.locator(".lp-kv .lp-table").click()
+    assert violations(step_page) == [], "stop rules and a table open"
+
+
+def test_the_page_has_one_first_heading_and_each_panel_one_of_its_own(step_page: StepPage):
+    assert step_page.page.locator("h1").count() == 1
+    assert step_page.page.locator(".lp-panel h2").all_inner_texts() == [
+        "KV cache", "Attention", "Next token", "Time per step", "Memory",
+    ]  # fmt: skip
+
+
+def test_a_token_is_named_by_what_is_seen(step_page: StepPage):
+    step_page.prefilled("The cat sat")
+    expect(step_page.chips.nth(1)).to_have_accessible_name("·cat 1 · 2644")
+    expect(step_page.chips.nth(1)).to_have_accessible_description(
+        "“ cat”, id 2644, position 1, typed in the prompt, fed in this step"
+    )
+
+
+def test_arrows_move_over_the_cache_and_enter_looks_at_the_step_that_appended(step_page: StepPage):
+    step_page.prefilled("The cat sat").step(3)
+    grid = step_page.page.locator(".lp-kv canvas")
+    step_page.page.locator(".lp-kv .lp-segment").last.focus()
+    step_page.press("Tab")
+    expect(grid).to_be_focused()
+    layer = step_page.store("store.sel.layer")
+    assert f"at 5, layer {layer}: key norm" in spoken(grid), "it begins at the newest cached position"
+    step_page.press("ArrowLeft").press("ArrowDown")
+    assert f"at 4, layer {layer + 1}: key norm" in spoken(grid)
+    assert "appended by step 2" in spoken(grid)
+    assert step_page.selected == 3, "moving over the grid changes nothing"
+    step_page.press("Enter").wait_for_selected(2)
+    assert step_page.store("store.sel.layer") == layer + 1
+    step_page.press("End")
+    assert "not in the cache yet" in spoken(grid)
+    step_page.press("Home")
+    assert spoken(grid).startswith("“The” at 0"), spoken(grid)
+    assert grid.evaluate("(grid) => [grid.ariaRowCount, grid.ariaColCount]") == ["30", "7"]
+
+
+def test_arrows_choose_a_head_and_say_what_it_reads(step_page: StepPage):
+    step_page.prefilled("The cat sat").step()
+    grid = step_page.page.locator(".lp-thumbs canvas")
+    step_page.page.locator(".lp-attention .lp-toggle").last.focus()
+    step_page.press("Tab")
+    expect(grid).to_be_focused()
+    before = step_page.store("store.sel")
+    step_page.press("ArrowDown").press("ArrowRight")
+    expect(grid.locator("[role=gridcell]")).to_have_count(1)
+    assert spoken(grid).startswith(f"layer {before['layer'] + 1}, head {before['head'] + 1}, reads “")
+    assert step_page.selected == 1, "the arrows did not look back"
