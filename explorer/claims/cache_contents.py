@@ -64,8 +64,8 @@ CLAIMS = (
     ),
     Claim(
         id="queries-are-not-cached", verdict="exact", source=RASCHKA, see=See("library"),
-        said="Queries are not kept, for nobody asks for them again.",
-        because="A query is used in its own step alone. In Llama 3.1 8B, with four query heads a key head, keeping "
+        said="Queries are not kept, for nothing reads them again.",
+        because="A query is used in its own step alone. In Llama 3.1 8B, with four query heads to a key head, keeping "
         "queries would cost twice the cache itself.",
         formula="L·H·h·b, beside 2·L·G·h·b", inputs=fixed(model="Llama 3.1 8B", dtype_bytes=2), compute=_queries,
     ),

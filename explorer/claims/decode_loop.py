@@ -6,7 +6,7 @@ from engine.costs.bytes import step_bytes
 from explorer.claims.claim import Claim, Number, See, Topic, fixed, shape
 from explorer.claims.sources import ARITHMETIC, LEVIATHAN, LLAMA_CARD, PAGED, RASCHKA, SCALING_BOOK, TRANSFORMERS
 
-BODY = "scores = model(ids)\nrow = scores[-1]\ntoken = draw(row)\nids.append(token)"
+BODY = "logits = model(ids)\nrow = logits[-1]\ntoken = sample(row)\nids.append(token)"
 
 
 def _sizes(what: str, unit: str, models: tuple[str, ...]) -> tuple[Number, ...]:
@@ -35,14 +35,14 @@ def _two_in_one(model: str, cached: int, weight_bytes: float, kv_bytes: float) -
 CLAIMS = (
     Claim(
         id="scores-for-the-whole-vocabulary", verdict="exact", source=LLAMA_CARD, measure="logit_rows",
-        said="For each position, the model gives a score to every token it knows.",
+        said="For each position, the model gives a logit to every token it knows.",
         because="That is what the last matrix is: one row per entry of the vocabulary.",
-        formula="scores per position = V", inputs=fixed(models=("Llama 3.1 8B",)),
-        compute=lambda models: _sizes("vocab_size", "scores", models),
+        formula="logits per position = V", inputs=fixed(models=("Llama 3.1 8B",)),
+        compute=lambda models: _sizes("vocab_size", "logits", models),
     ),
     Claim(
         id="about-130000-scores", verdict="conditional", source=ARITHMETIC,
-        said="A model of today scores around 130,000 tokens.",
+        said="A model of today gives logits for around 130,000 tokens.",
         because="Llama 3 and DeepSeek-V3 do. Others range from 32,000 to 262,144.",
         formula="V, from each model’s config",
         inputs=fixed(models=("Llama 3.1 8B", "DeepSeek-V3", "Qwen3 0.6B", "Gemma 3 1B", "Mistral 7B v0.1", "GPT-2",
@@ -51,17 +51,17 @@ CLAIMS = (
     ),
     Claim(
         id="the-model-does-not-choose", verdict="exact", source=RASCHKA, see=See("step"),
-        said="The model scores; somebody else picks.",
-        because="Picking is a line after the forward: an argmax, or a draw. Change the temperature on the Step page "
-        "and the scores of the step stay where they are.",
-        formula="token = draw(f(ids)); f has no draw in it",
+        said="The model gives logits; something else picks the token.",
+        because="Picking is a line after the forward pass: an argmax, or sampling. Change the temperature on the "
+        "Step page and the logits of the step stay where they are.",
+        formula="token = sample(f(ids)); f does no sampling",
     ),
     Claim(
         id="no-memory-between-calls", verdict="conditional", source=RASCHKA, measure="stateless",
         said="The model remembers nothing of an earlier call.",
         because="Its weights do not. With a cache there is something that lasts, and it is handed in and out with each "
         "call; some code keeps it inside the module.",
-        formula="f(ids, cache) gives scores and a longer cache, and changes no weight",
+        formula="f(ids, cache) gives logits and a longer cache, and changes no weight",
     ),
     Claim(
         id="attention-is-the-layer", verdict="conditional", source=PAGED,
@@ -73,14 +73,14 @@ CLAIMS = (
     ),
     Claim(
         id="scores-at-every-position", verdict="conditional", source=TRANSFORMERS, measure="logit_rows",
-        said="A forward returns scores for all positions, and decoding throws away all but the last.",
-        because="A plain forward does. Libraries can be asked for the last row alone, and a cached step has just one.",
+        said="A forward pass returns logits for all positions, and decoding throws away all but the last.",
+        because="A plain forward pass does. Libraries can give the last row alone; a cached step has just one.",
         formula="P·V·b against V·b", inputs=fixed(model="Llama 3.1 8B", prompt=2000, score_bytes=4), compute=_rows,
         see=See("step"),
     ),
     Claim(
         id="parallel-over-layers", verdict="wrong", source=ARITHMETIC,
-        said="Within a forward, the layers work side by side.",
+        said="Within a forward pass, the layers work side by side.",
         because="Each layer needs the one below. What runs side by side are the heads, rows and positions inside a "
         "layer; pipelines need several batches under way.",
         formula="layers that follow one another", inputs=fixed(model="Llama 3.1 8B"),

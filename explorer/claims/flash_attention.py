@@ -42,7 +42,7 @@ def _two_tiles(scores: tuple[float, ...], values: tuple[float, ...]) -> tuple[Nu
 CLAIMS = (
     Claim(
         id="scores-go-through-memory", verdict="conditional", source=FLASH, see=TILES,
-        said="Plain attention puts an N by N square of scores into memory.",
+        said="Plain attention puts an N by N matrix of attention scores into memory.",
         because="Over a prompt, with separate kernels. A decode step has one row of it.",
         formula="N·N·b; N·b", inputs=fixed(length=4096, dtype_bytes=2),
         compute=lambda length, dtype_bytes: (
@@ -52,7 +52,7 @@ CLAIMS = (
     ),
     Claim(
         id="four-trips-128-mebibytes", verdict="exact", source=ARITHMETIC, see=TILES,
-        said="At 4,096 tokens, scores and weights make 128 MiB of traffic.",
+        said="At 4,096 tokens, attention scores and weights make 128 MiB of traffic.",
         because="Per layer and head; all heads of an 8B come to 137 GB.",
         formula="4·N²·b",
         inputs=fixed(length=4096, dtype_bytes=2, model="Llama 3.1 8B", gpu="H100 SXM"), compute=_trips,
@@ -87,4 +87,4 @@ CLAIMS = (
     ),
 )  # fmt: skip
 
-TOPIC = Topic("tiles", "Attention in tiles", CLAIMS)
+TOPIC = Topic("tiles", "FlashAttention, tile by tile", CLAIMS)

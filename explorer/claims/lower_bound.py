@@ -58,7 +58,7 @@ def _other_levers(model: str, gpus: tuple[str, ...]) -> tuple[Number, ...]:
 
 def _arithmetic(parameters: float, gpu: str, floor_ms: float) -> tuple[Number, ...]:
     spent = MS * compute_bound_s(flops=2 * parameters, peak=device(gpu).peak["bf16"])
-    return Number("arithmetic of a step", spent, "ms"), Number("of the floor", spent / floor_ms)
+    return Number("arithmetic of a step", spent, "ms"), Number("of the lower bound", spent / floor_ms)
 
 
 def _rates(weights: float, bandwidth: float, model: str, gpu: str) -> tuple[Number, ...]:
@@ -209,8 +209,8 @@ CLAIMS = (
     Claim(
         id="large-batches-turn-compute-bound", verdict="conditional", source=SCALING_BOOK, see=FLOOR,
         said="A large batch makes a step compute-bound.",
-        because="Its linear layers. The step as a whole still waits for caches, and with contexts this long it would "
-        "at any batch.",
+        because="Its linear layers. The step as a whole is still memory-bound by caches, and with contexts this "
+        "long it would at any batch.",
         formula="2·N·BW / (F·kv)", inputs={**BOOK, "batch": 256}, compute=_never_compute_bound,
     ),
     Claim(
@@ -228,7 +228,7 @@ CLAIMS = (
         "for larger batches. What lowers them is fewer bits per weight.",
         formula="W / BW has no cache in it", inputs=fixed(weights=140e9, bandwidth=3e12, fewer=2),
         compute=lambda weights, bandwidth, fewer: (
-            Number("as it is", _floor_ms(weights, bandwidth), "ms"),
+            Number("unmodified", _floor_ms(weights, bandwidth), "ms"),
             Number("weights in half the bits", _floor_ms(weights / fewer, bandwidth), "ms"),
         ),
     ),

@@ -34,9 +34,9 @@ class Run:
 
 RUNS: MappingProxyType[str, Run] = MappingProxyType(
     {
-        "logit_rows": Run("Feeds a sentence and counts the rows of scores that come out."),
-        "stateless": Run("Reads a sentence, then another, then the first again, and compares all scores bit for bit."),
-        "greedy": Run("Decodes 16 tokens greedily, twice, and compares tokens and scores."),
+        "logit_rows": Run("Feeds a sentence and counts the rows of logits that come out."),
+        "stateless": Run("Reads a sentence, then another, then the first again, and compares all logits bit for bit."),
+        "greedy": Run("Decodes 16 tokens greedily, twice, and compares tokens and logits."),
         "tiles": Run("Walks every head of the model over its keys, two at a time, beside float64.", counts="layers"),
         "positions": Run("Decodes 16 tokens and counts every position that is fed."),
         "prefix": Run(
@@ -44,7 +44,7 @@ RUNS: MappingProxyType[str, Run] = MappingProxyType(
         ),
         "appended": Run("Computes a sentence’s keys and values alone and with more text behind, and compares them."),
         "cached_uncached": Run(
-            "Decodes 16 tokens with a cache and without, and compares tokens, scores and positions."
+            "Decodes 16 tokens with a cache and without, and compares tokens, logits and positions."
         ),
         "count_100": Run(
             "Decodes 100 tokens from one, with a cache and without, counting all positions.",
@@ -52,7 +52,7 @@ RUNS: MappingProxyType[str, Run] = MappingProxyType(
             counts="positions",
         ),
         "shared_step": Run(
-            "Steps two texts in one forward and one by one, and compares scores and times.",
+            "Steps two texts in one forward pass and one by one, and compares logits and times.",
             is_heavy=True,
             counts="rounds",
         ),

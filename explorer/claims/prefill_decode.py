@@ -81,7 +81,7 @@ CLAIMS = (
     Claim(
         id="prefill-is-compute-bound", verdict="conditional", source=SCALING_BOOK, see=PAIR,
         said="Working through the prompt is limited by arithmetic.",
-        because="Only where the prompt is longer than the critical batch. A prompt of fifty tokens waits for memory, "
+        because="Only where the prompt is longer than the critical batch. A prompt of fifty tokens is memory-bound, "
         "like a step.",
         formula="P > F·b / (2·BW)", inputs=fixed(devices=("TPU v5e", "H100 SXM")), compute=_critical,
     ),
@@ -117,7 +117,7 @@ CLAIMS = (
     ),
     Claim(
         id="one-key-one-value-per-step", verdict="conditional", source=ARITHMETIC, see=See("library"),
-        said="A step adds one key with its value, and asks one query.",
+        said="A step adds one key with its value, and computes one query.",
         because="One per layer and key head, and a query per layer and query head: from 90 keys in SmolLM2-135M to "
         "9,216 in GPT-3.",
         formula="layers × key heads; layers × query heads",

@@ -43,7 +43,7 @@ def _sums(a: float, b: float, c: float) -> tuple[Number, ...]:
 SAMPLING = (
     Claim(
         id="greedy-takes-the-largest", verdict="exact", source=INVARIANCE, measure="greedy", see=STEP_PAGE,
-        said="Greedy decoding takes the largest score, and leaves nothing to chance.",
+        said="Greedy decoding takes the largest logit, and leaves nothing to chance.",
         because="With a rule for ties. Loupe takes the lowest id.",
         formula="argmax z",
         inputs=fixed(scores=(2.0, 5.0, 5.0, 1.0)),
@@ -51,7 +51,7 @@ SAMPLING = (
     ),
     Claim(
         id="temperature-divides", verdict="exact", source=HOLTZMAN, see=STEP_PAGE,
-        said="Temperature divides the scores: below one it sharpens, above one it flattens.",
+        said="Temperature divides the logits: below one it sharpens, above one it flattens.",
         because="Towards zero it is greedy, and zero itself has to be written as a case of its own.",
         formula="e^(z/T) / sum", inputs=fixed(scores=(2.0, 1.0, 0.0), temperatures=(0.5, 1.0, 2.0)),
         compute=_by_temperature,
@@ -112,16 +112,16 @@ STOPPING = (
     Claim(
         id="stopping-is-the-engines", verdict="conditional", source=LLAMA_CARD, see=STEP_PAGE,
         said="When to end is none of the model’s doing.",
-        because="The engine checks. But the end token it checks for is drawn from the model’s own distribution.",
-        formula="P(end | text), one of the probabilities",
+        because="The engine checks. But the EOS token it checks for is sampled from the model’s own distribution.",
+        formula="P(EOS | text), one of the probabilities",
     ),
     Claim(
         id="end-of-turn-ends", verdict="conditional", source=LLAMA_CARD, see=STEP_PAGE,
         said="Chat models end with a turn’s end, not with the text’s.",
         because="Both are in the list, normally. Llama 3.1 lists three.",
-        formula="end ids of the settings",
+        formula="EOS ids of the settings",
         inputs=fixed(end_ids=(128_001, 128_008, 128_009)),
-        compute=lambda end_ids: (Number("end ids", len(end_ids)),),
+        compute=lambda end_ids: (Number("EOS ids", len(end_ids)),),
     ),
     Claim(
         id="a-dozen-stop-rules", verdict="wrong", source=VLLM, see=STEP_PAGE,
@@ -133,8 +133,8 @@ STOPPING = (
     Claim(
         id="length-is-known-at-the-end", verdict="exact", source=PAGED, see=See("library"),
         said="How long an answer gets is known only when it ends.",
-        because="Which is why caches are handed out in blocks.",
-        formula="the end is drawn, too",
+        because="Which is why caches are allocated in blocks (PagedAttention).",
+        formula="the EOS token is sampled, too",
     ),
     Claim(
         id="cap-of-901-fails-at-900", verdict="wrong", source=VLLM, see=STEP_PAGE,
@@ -146,7 +146,7 @@ STOPPING = (
 )  # fmt: skip
 
 TOPICS = (
-    Topic("sampling", "Drawing a token", SAMPLING),
+    Topic("sampling", "Sampling a token", SAMPLING),
     Topic("repeating", "Getting the same again", REPEATING),
     Topic("stopping", "When to stop", STOPPING),
 )

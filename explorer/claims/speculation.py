@@ -72,8 +72,8 @@ CLAIMS = (
     ),
     Claim(
         id="speculation-keeps-the-law", verdict="exact", source=LEVIATHAN,
-        said="The small model guesses, the large one only checks, and the text is as if the large one had drawn it.",
-        because="Accept with min(1, p/q), else draw from what is left: added up, that is p again.",
+        said="The small model guesses, the large one only checks, and the text is as if the large one had sampled it.",
+        because="Accept with min(1, p/q), else sample from what is left: added up, that is p again.",
         formula="min(p, q) + (1 − Σ min(p, q)) · rest", inputs=fixed(target=(0.7, 0.3), draft=(0.4, 0.6)),
         compute=_marginal,
     ),

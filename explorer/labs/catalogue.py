@@ -31,7 +31,12 @@ class Lab:
 
 
 LABS: tuple[Lab, ...] = (
-    Lab("The floor", "floor", "explorer.labs.roofline.page", "How fast a step could be, and what moves that bound."),
+    Lab(
+        "Lower bound from memory bandwidth",
+        "floor",
+        "explorer.labs.roofline.page",
+        "How fast a step could be, and what moves that bound.",
+    ),
     Lab(
         "Without the cache",
         "without-cache",
@@ -42,14 +47,19 @@ LABS: tuple[Lab, ...] = (
         "Prefill against decode",
         "prefill-decode",
         "explorer.labs.prefill_decode.page",
-        "One sweep over the prompt against one turn per new token.",
+        "One pass over the prompt against one step per new token.",
     ),
-    Lab("The library", "library", "explorer.labs.kv_memory.page", "What the cache takes, for any model and any crowd."),
     Lab(
-        "Tiles",
+        "KV cache memory",
+        "library",
+        "explorer.labs.kv_memory.page",
+        "What the cache takes, for any model and any number of sessions.",
+    ),
+    Lab(
+        "FlashAttention, tile by tile",
         "tiles",
         "explorer.labs.flash_attention.page",
-        "Softmax computed tile by tile, and the traffic that saves.",
+        "Softmax computed tile by tile, and the memory traffic that saves.",
     ),
 )
 

@@ -85,7 +85,7 @@ def headline(now: ClassNow, places: int) -> str:
 def _numbers(there: Runtime, now: ClassNow) -> None:
     most = there.hosting.kv_bytes
     with st.container(horizontal=True):
-        st.metric("Tokens drawn", format_count(now.tokens), border=True)
+        st.metric("Tokens generated", format_count(now.tokens), border=True)
         st.metric("Tokens per second", f"{now.tokens_per_s:.1f}", border=True, help="Mean of the last minute")
         st.metric("Keys and values", format_bytes(now.kv_bytes), border=True, help=bytes_help(now, most))
         st.metric("Evictions", format_count(now.evictions), border=True, help=evictions_help(now))
@@ -113,7 +113,7 @@ def _shared(now: ClassNow) -> None:
     for one in now.shared:
         with st.container(border=True, key=f"shared_{one.number}"):
             st.caption(
-                f"Student {one.number}, {one.steps} {'step' if one.steps == 1 else 'steps'} · prompt, then drawn"
+                f"Student {one.number}, {one.steps} {'step' if one.steps == 1 else 'steps'} · prompt, then generated"
             )
             is_long = len(one.prompt) + len(one.text) > LONG_TEXT
             with st.container(height=LONG_HEIGHT if is_long else "content", border=False):
@@ -125,7 +125,7 @@ def _minutes(now: ClassNow) -> None:
     """The last five minutes, in steps of ten seconds."""
     with st.container(horizontal=True):
         st.metric(
-            "Sessions sharing a forward", f"{now.batch_size:.1f}", border=True, chart_type="area",
+            "Sessions sharing a forward pass", f"{now.batch_size:.1f}", border=True, chart_type="area",
             chart_data=now.batch_sizes, help="Mean of the last minute; the curve is the last five minutes",
         )  # fmt: skip
         st.metric(

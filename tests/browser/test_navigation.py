@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 def to_library(page: Page) -> None:
     page.get_by_text("Labs", exact=True).click()
     page.locator("a[href$='/library']").click()
-    expect(page.get_by_role("heading", name="The library")).to_be_visible()
+    expect(page.get_by_role("heading", name="KV cache memory")).to_be_visible()
 
 
 def back_to_step(page: Page) -> None:
@@ -57,7 +57,7 @@ def test_a_page_that_was_left_says_no_more(step_page: StepPage):
 
 def test_a_link_to_a_lab_opens_it_with_its_controls_and_loads_no_model(page: Page, app_url: str):
     page.goto(f"{app_url}/library?model=GPT-3+175B&ctx=2%2C048&on=another+amount&gb=640&w=fp16&kv=fp16&use=1")
-    expect(page.get_by_role("heading", name="The library")).to_be_visible()
+    expect(page.get_by_role("heading", name="KV cache memory")).to_be_visible()
     headline = page.locator(".st-key-library_headline")
     expect(headline).to_contain_text("4.72 MB")
     expect(headline).to_contain_text("9.66 GB")

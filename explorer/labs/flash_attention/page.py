@@ -26,7 +26,10 @@ QUERY_ROWS = (16, 32, 64, 128, 256)
 
 def page() -> None:
     """The walk over the live session, then the bytes."""
-    shell.lab("Tiles", "How can a softmax be worked out when only a few keys fit at a time, and what does that save?")
+    shell.lab(
+        "FlashAttention, tile by tile",
+        "How can a softmax be worked out when only a few keys fit at a time, and what does that save?",
+    )
     session = live.session_or_offer("The walk over one head’s keys")
     if session is not None:
         _walk(session)
@@ -116,7 +119,7 @@ def _on_tile_change() -> None:
 def _traffic(session: DecodeSession | None) -> None:
     shell.section(
         "What tiles save",
-        "Over a whole prompt, unfused attention writes and reads a square of scores per head. "
+        "Over a whole prompt, unfused attention writes and reads a square of attention scores per head. "
         "Tiles keep it on the chip.",
     )
     with st.container(horizontal=True, key="traffic_controls"):

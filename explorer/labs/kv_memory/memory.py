@@ -48,7 +48,7 @@ def numbers(use: MemoryUse, tokens: int, shape: ModelShape, bytes_each: float) -
         )
     if use.device_allocated_bytes is not None:
         found.append(
-            Number("device", use.device_allocated_bytes, "measured", "what PyTorch's CUDA allocator has handed out")
+            Number("device", use.device_allocated_bytes, "measured", "what PyTorch's CUDA allocator has allocated")
         )
     return tuple(found)
 
@@ -91,13 +91,13 @@ def parts(use: MemoryUse, *, all_live: int, all_reserved: int, shared: int) -> t
         Part("caches, live", all_live, "keys and values of all sessions"),
         Part("caches, reserved", all_reserved - all_live, "room in the same buffers for tokens to come"),
         Part("shared prompts", shared, "prompts kept so that the next to open them need not prefill"),
-        Part("captures", use.capture_bytes, "this session's queries and scores, kept so that steps can be looked at"),
+        Part("captures", use.capture_bytes, "this session's queries and logits, kept so that steps can be looked at"),
     )
     if use.process_bytes is None:
         return found
     rest = Part(
         "the rest", use.process_bytes - known,
-        "Python, torch and its libraries, a forward's own results, the page, and freed memory that the C library "
-        "has not given back",
+        "Python, torch and its libraries, a forward pass's own results, the page, and freed memory that the "
+        "C library has not given back",
     )  # fmt: skip
     return (*found, rest)

@@ -9,7 +9,7 @@ from explorer.labs.model_choice import choose_model
 
 def page() -> None:
     """Calculate first, which needs no model; then look at the run on the Step page, if there is one."""
-    shell.lab("The library", "What does the cache of keys and values take, how many fit, and what is in it?")
+    shell.lab("KV cache memory", "What does the cache of keys and values take, how many fit, and what is in it?")
     chosen = choose_model(needs_weights=False)
     if chosen is not None:
         settings = calculator.show(chosen)

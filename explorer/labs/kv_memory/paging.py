@@ -25,7 +25,7 @@ RULES = {
 def show(room: Room) -> None:
     """Controls, the strips, the pool, and what each policy wastes."""
     shell.section(
-        "Handing it out",
+        "Allocation (PagedAttention)",
         "A sequence's length is only known when it ends. What is set aside for it meanwhile, and wasted?",
     )
     columns = st.columns(3)
@@ -67,7 +67,7 @@ def _draw(lengths: tuple[int, ...], block: int, most: int, room: Room) -> None:
         st.text(str(error))
         found = [allocate(policy, lengths, most=most, block=block) for policy in POLICIES[1:]]
     charts.show(
-        pictures.strips(found, slot_bytes, colours), key="memory handed out",
+        pictures.strips(found, slot_bytes, colours), key="memory allocated",
         table=[_row(allocation, slot_bytes) for allocation in found],
     )  # fmt: skip
     for allocation in found:

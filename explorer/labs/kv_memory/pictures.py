@@ -20,7 +20,7 @@ BREAKS: dict[str, str] = {"reserve to the maximum": "reserve to<br>the maximum",
 
 def strips(allocations: Sequence[Allocation], slot_bytes: float, colours: Palette) -> go.Figure:
     """One strip of memory per policy: what each sequence fills, and pale behind it what it holds empty."""
-    figure = go.Figure(layout={"title": "Memory handed out, by policy"})
+    figure = go.Figure(layout={"title": "Memory allocated, by policy"})
     policies = [allocation.policy for allocation in allocations]
     lengths, hues = allocations[0].lengths, session_colours(colours)
     for one, length in enumerate(lengths):
@@ -43,7 +43,7 @@ def strips(allocations: Sequence[Allocation], slot_bytes: float, colours: Palett
     return figure.update_layout(
         barmode="stack", height=300,
         yaxis={"autorange": "reversed", "tickvals": policies, "ticktext": [BREAKS.get(one, one) for one in policies]},
-        xaxis={"title": "memory handed out, B", "range": [0, most * 1.16]},
+        xaxis={"title": "memory allocated, B", "range": [0, most * 1.16]},
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ MOST_TOKENS = 24  # a picture that is read token by token
 WHY = (
     "Each step multiplies the newest token's query with every cached key and mixes the cached values by the result. "
     "That result goes up to the next layer, and the query has done its work: what it found is in the keys and values "
-    "of the layers above. A later token asks with a query of its own."
+    "of the layers above. A later token has a query of its own."
 )
 
 
@@ -30,7 +30,7 @@ def show(session: DecodeSession) -> None:
     bytes_each = info.kv_bytes_per_token / info.shape.kv_elements_per_token
     each = query_bytes_per_token(info.shape, bytes_each)
     shell.section(
-        "Queries are not cached, and why", "A key waits to be asked and a value to be read. A query asks once."
+        "Queries are not cached, and why", "Keys and values are read at every later step. A query is used once."
     )
     with st.container(horizontal=True, key="library_queries"):
         st.metric("Key and value of one token", number_text(info.kv_bytes_per_token, "B"), border=True)
@@ -51,7 +51,7 @@ def show(session: DecodeSession) -> None:
         )
     st.text(WHY)
     st.text(
-        "Kept all the same: the queries and scores of the last few steps, "
+        "Kept all the same: the queries and logits of the last few steps, "
         f"{number_text(record.memory.capture_bytes, 'B')}, so that this program can draw their attention. "
         "Decoding never reads them."
     )

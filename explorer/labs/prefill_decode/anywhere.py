@@ -23,11 +23,11 @@ HERE = "this machine, measured"
 MOST = 32_768
 SHOWN = {
     "request": "", "phase": "", "FLOPs": "FLOP", "bytes moved": "B", "FLOP per byte": "", "arithmetic alone, ms": "ms",
-    "memory alone, ms": "ms", "waits for": "", "tokens per second at most": "",
+    "memory alone, ms": "ms", "bound by": "", "tokens per second at most": "",
 }  # fmt: skip
 ASSUMED = (
-    "One request alone, at the full rates stated, arithmetic and memory overlapping perfectly within a forward: "
-    "nothing is quicker, real programs are slower. Weights are read once a forward, keys and values written once and "
+    "One request alone, at the full rates stated, arithmetic and memory overlapping perfectly within a forward pass: "
+    "nothing is quicker, real programs are slower. Weights are read once a pass, keys and values written once and "
     "read once a turn; activations are left out, and so is what several devices have to tell each other."
 )
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from engine.studies.prefill_and_decode import PhaseTimes
 
 MARK = "#8b96a8"  # seen on a light and on a dark ground
-_BOUND_WORDS = {"memory": "waits for memory", "compute": "waits for arithmetic"}
+_BOUND_WORDS = {"memory": "memory-bound", "compute": "compute-bound"}
 
 
 def label(prompt_len: int, new_tokens: int) -> str:
@@ -60,7 +60,7 @@ def computed(requests: Sequence[Request], rates: Rates) -> go.Figure:
             y=names, x=[1e3 * p.least_s(rates) for p in phases], name=phase, orientation="h",
             customdata=[_inputs(p, rates) for p in phases],
             hovertemplate="%{y}, " + phase + ": %{x:,.3s} ms at least, %{customdata[2]}<br>"
-            "max(FLOPs / peak, bytes / bandwidth), forward by forward<br>"
+            "max(FLOPs / peak, bytes / bandwidth), pass by pass<br>"
             "arithmetic alone %{customdata[0]:.3s} ms, memory alone %{customdata[1]:.3s} ms<br>"
             "%{customdata[3]:.3s}FLOP, %{customdata[4]:.3s}B, %{customdata[5]:.3g} FLOP per byte<extra></extra>",
         )  # fmt: skip
@@ -107,7 +107,7 @@ def prompts(sizes: Sizes, rates: Rates, prompt_len: int) -> go.Figure:
     turns = turning_prompt(sizes, rates)
     lengths = prompt_lengths(sizes, rates, prompt_len)
     sweeps = [sweep_of(sizes, n) for n in lengths]
-    figure = go.Figure(layout={"title": f"Least time of one sweep on {rates.name}"})
+    figure = go.Figure(layout={"title": f"Least time of one prefill on {rates.name}"})
     for name, values, rule in (
         ("memory", [1e3 * s.moved / rates.bandwidth for s in sweeps], "(weights + P·kv) / bandwidth"),
         ("arithmetic", [1e3 * s.flops / rates.peak for s in sweeps], "(2·N_mm·P + attention) / peak"),
@@ -122,9 +122,9 @@ def prompts(sizes: Sizes, rates: Rates, prompt_len: int) -> go.Figure:
         figure.add_vline(x=turns, line={"dash": "dot", "width": 2, "color": MARK})
         figure.add_annotation(
             x=math.log10(turns), y=1, yref="paper", xanchor="right", yanchor="top", showarrow=False,
-            text=f"arithmetic from {turns:,.0f} tokens on ",
+            text=f"compute-bound from {turns:,.0f} tokens on ",
         )  # fmt: skip  # a note on a logarithmic axis is placed by the power, a line by the value
-    figure.update_xaxes(title="prompt tokens in one sweep", type="log")
+    figure.update_xaxes(title="prompt tokens in one pass", type="log")
     figure.update_yaxes(title="milliseconds, at least", type="log")
     return figure
 
@@ -137,7 +137,7 @@ def chunk_totals(study: ChunkStudy) -> go.Figure:
         x=[run.chunk for run in done], y=[run.best_ms for run in done], mode="lines+markers",
         name="measured, best round",
         customdata=[[run.forwards, max(run.rounds_ms)] for run in done],
-        hovertemplate="%{x:,} tokens at once, %{customdata[0]:,} forwards: %{y:,.1f} ms<br>"
+        hovertemplate="%{x:,} tokens at once, %{customdata[0]:,} forward passes: %{y:,.1f} ms<br>"
         "slowest round %{customdata[1]:,.1f} ms<extra></extra>",
     )  # fmt: skip
     return _chunk_axes(figure, "milliseconds for the whole prompt", log=False)
@@ -146,11 +146,11 @@ def chunk_totals(study: ChunkStudy) -> go.Figure:
 def chunk_forwards(study: ChunkStudy, sizes: Sizes | None, rates: Rates | None) -> go.Figure:
     """One forward's time against the tokens in it, beside the bounds of this machine where they were measured."""
     done = [run for run in study.runs if run.rounds_ms]
-    figure = go.Figure(layout={"title": "Time of one forward"})
+    figure = go.Figure(layout={"title": "Time of one forward pass"})
     figure.add_scatter(
         x=[run.chunk for run in done], y=[run.per_forward_ms for run in done], mode="lines+markers",
         name="measured, mean of a feed",
-        hovertemplate="%{x:,} tokens in a forward: %{y:,.1f} ms<extra></extra>",
+        hovertemplate="%{x:,} tokens in a forward pass: %{y:,.1f} ms<extra></extra>",
     )  # fmt: skip
     if sizes is not None and rates is not None:
         sweeps = [sweep_of(sizes, run.chunk) for run in done]
@@ -162,11 +162,11 @@ def chunk_forwards(study: ChunkStudy, sizes: Sizes | None, rates: Rates | None) 
                 x=[run.chunk for run in done], y=values, name=name, mode="lines", line={"dash": "dot"},
                 hovertemplate=f"%{{x:,}} tokens: %{{y:.3s}} ms<br>{rates.source}<extra>{name}</extra>",
             )  # fmt: skip
-    return _chunk_axes(figure, "milliseconds per forward", log=True)
+    return _chunk_axes(figure, "milliseconds per forward pass", log=True)
 
 
 def _chunk_axes(figure: go.Figure, unit: str, *, log: bool) -> go.Figure:
-    figure.update_xaxes(title="tokens per forward", type="log", dtick=math.log10(2))
+    figure.update_xaxes(title="tokens per forward pass", type="log", dtick=math.log10(2))
     if log:
         figure.update_yaxes(title=unit, type="log", dtick="D2")  # 1, 2 and 5 of each power
     else:

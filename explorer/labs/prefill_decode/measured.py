@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SHOWN = {
     "request": "", "phase": "", "ms": "ms", "tokens per second": "", "FLOPs": "FLOP", "bytes moved": "B",
-    "FLOP per byte": "", "at least, ms": "ms", "times the least": "", "waits for": "",
+    "FLOP per byte": "", "at least, ms": "ms", "times the least": "", "bound by": "",
 }  # fmt: skip
 MOST, MOST_NEW_IN_A_CLASS = 4_000, 64
 SOURCE = EXAMPLES[1].prompt  # over and over, until a prompt is long enough
@@ -32,7 +32,7 @@ SOURCE = EXAMPLES[1].prompt  # over and over, until a prompt is long enough
 
 def show(engine: LLMEngine, hosting: Hosting) -> None:
     """Controls, the run, and what it took."""
-    section("Two requests, as many tokens", "A sweep runs all its tokens in one forward, a turn runs one.")
+    section("Two requests, as many tokens", "Prefill runs all its tokens in one forward pass, a decode step runs one.")
     most = engine.config.prefill_chunk if hosting.is_hosted else MOST
     most_new = MOST_NEW_IN_A_CLASS if hosting.is_hosted else MOST
     with st.container(horizontal=True):
@@ -40,7 +40,7 @@ def show(engine: LLMEngine, hosting: Hosting) -> None:
         short = controls.whole("Short", url="short", default=20, low=1, high=min(most, most_new))
     st.caption(
         f"{long:,} prompt tokens and {short:,} new ones, against {short:,} and {long:,}. "
-        f"The prompts are “{SOURCE}”, over and over: what a forward takes does not depend on which tokens it runs."
+        f"The prompts are “{SOURCE}”, over and over: what a forward pass takes does not depend on which tokens it runs."
     )
     times = progress.task("phases", "Measure both", _begin(engine, long, short), inputs=(engine.info.id, long, short))
     if times:
@@ -66,7 +66,7 @@ def run(engine: LLMEngine, study: Any, report: progress.Report) -> Future[Any]:
 
     def told(done: int, total: int) -> None:
         try:
-            report(done, total, "forward")
+            report(done, total, "forward pass")
         except progress.Stopped:
             study.stop()
 
@@ -86,7 +86,7 @@ def _results(engine: LLMEngine, times: tuple[PhaseTimes, ...]) -> None:
         st.text(words.regime(priced[0], sizes, rates))
     source(
         "measured",
-        f"here, just now, on {engine.info.device}, {engine.info.dtype}: wall clock around each forward, device "
-        "synchronised; a sweep is the mean of three, decode the sum of its turns. FLOPs and bytes are computed.",
+        f"here, just now, on {engine.info.device}, {engine.info.dtype}: wall clock around each forward pass, device "
+        "synchronised; prefill is the mean of three, decode the sum of its turns. FLOPs and bytes are computed.",
     )
     charts.show(figures.steps(times), key="phases-turns", table=table.step_rows(times))

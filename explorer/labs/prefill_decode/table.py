@@ -30,9 +30,9 @@ def measured_rows(times: Sequence[PhaseTimes], priced: Sequence[Request], rates:
                     "request": label(t.prompt_len, t.new_tokens),
                     "phase": phase.name,
                     "tokens run": phase.tokens,
-                    "forwards": len(phase.forwards),
+                    "forward passes": len(phase.forwards),
                     "ms": ms,
-                    "median forward, ms": median(forwards_ms) if forwards_ms else 0.0,
+                    "median forward pass, ms": median(forwards_ms) if forwards_ms else 0.0,
                     "tokens per second": per_s,
                     **_price(phase),
                     "FLOP/s reached": 1e3 * phase.flops / ms if ms else 0.0,
@@ -50,12 +50,12 @@ def computed_rows(requests: Sequence[Request], rates: Rates) -> list[Row]:
             "request": label(request.prompt_len, request.new_tokens),
             "phase": phase.name,
             "tokens run": phase.tokens,
-            "forwards": len(phase.forwards),
+            "forward passes": len(phase.forwards),
             **_price(phase),
             "arithmetic alone, ms": 1e3 * phase.compute_s(rates),
             "memory alone, ms": 1e3 * phase.memory_s(rates),
             "at least, ms": 1e3 * phase.least_s(rates),
-            "waits for": "arithmetic" if phase.bound(rates) == "compute" else "memory",
+            "bound by": "compute" if phase.bound(rates) == "compute" else "memory",
             "tokens per second at most": phase.tokens / phase.least_s(rates) if phase.forwards else 0.0,
         }
         for request in requests
@@ -134,7 +134,7 @@ def _least(phase: Phase, ms: float, rates: Rates | None) -> Row:
     return {
         "at least, ms": least,
         "times the least": ms / least,
-        "waits for": "arithmetic" if phase.bound(rates) == "compute" else "memory",
+        "bound by": "compute" if phase.bound(rates) == "compute" else "memory",
     }
 
 
@@ -147,10 +147,10 @@ def chunk_rows(study: ChunkStudy) -> list[Row]:
     return [
         {
             "tokens at once": run.chunk,
-            "forwards": run.forwards,
+            "forward passes": run.forwards,
             "best ms": run.best_ms,
             "slowest ms": max(run.rounds_ms),
-            "ms per forward": run.per_forward_ms,
+            "ms per forward pass": run.per_forward_ms,
             "tokens per second": 1e3 * study.prompt_len / run.best_ms,
             "largest difference in the cache": run.kv_difference,
             "largest difference of logits": run.logit_difference,

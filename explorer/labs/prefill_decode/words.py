@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from engine.studies.chunk_sizes import ChunkStudy
     from engine.studies.prefill_and_decode import PhaseTimes
 
-_WAITS = {"memory": "waits for memory", "compute": "waits for arithmetic"}
+_WAITS = {"memory": "is memory-bound", "compute": "is compute-bound"}
 
 
 def two_requests(times: Sequence[PhaseTimes]) -> str:
@@ -46,12 +46,12 @@ def pieces(study: ChunkStudy) -> str:
     done = [run for run in study.runs if run.rounds_ms]
     whole, smallest = done[0], done[-1]
     if whole is smallest:
-        return f"One sweep over {study.prompt_len:,} tokens took {whole.best_ms:,.1f} ms."
+        return f"One pass over {study.prompt_len:,} tokens took {whole.best_ms:,.1f} ms."
     best = min(done, key=lambda run: run.best_ms)
     worst = max(done, key=lambda run: run.kv_difference)
     logits = max(run.logit_difference for run in done)
     return (
-        f"One sweep over {study.prompt_len:,} tokens took {whole.best_ms:,.1f} ms, {smallest.chunk:,} at a time "
+        f"One pass over {study.prompt_len:,} tokens took {whole.best_ms:,.1f} ms, {smallest.chunk:,} at a time "
         f"{smallest.best_ms:,.1f} ms: {smallest.best_ms / whole.best_ms:,.1f} times as long. The quickest were pieces "
         f"of {best.chunk:,}. The cache ends up the same to rounding, not bit for bit: its numbers reach "
         f"{study.kv_largest:.3g} and differ by {worst.kv_difference:.1e} at most (pieces of {worst.chunk:,}), "
@@ -68,16 +68,16 @@ def regime(request: Request, sizes: Sizes, rates: Rates) -> str:
         f"{_phase(request.prefill, rates)} {_phase(request.decode, rates)} "
     )
     if math.isinf(turns):
-        return told + "No prompt is long enough to make a sweep wait for arithmetic."
+        return told + "No prompt is long enough to make prefill compute-bound."
     return told + (
-        f"A sweep waits for arithmetic from {turns:,.0f} prompt tokens on; by the rule for linear layers alone, "
+        f"Prefill is compute-bound from {turns:,.0f} prompt tokens on; by the rule for linear layers alone, "
         f"peak times bytes per weight over twice the bandwidth, from {rule:,.0f}."
     )
 
 
 def _phase(phase: Phase, rates: Rates) -> str:
     if not phase.forwards:
-        return "There is nothing to decode: the one new token comes from the sweep."
+        return "There is nothing to decode: the one new token comes from the prefill."
     return (
         f"{phase.name.capitalize()} does {plain(phase.intensity)} FLOP per byte and {_WAITS[phase.bound(rates)]}: "
         f"{number_text(phase.least_s(rates), 's')} at least, {plain(phase.tokens / phase.least_s(rates))} tokens"

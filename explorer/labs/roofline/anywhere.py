@@ -58,7 +58,7 @@ def _sums(parameters: int, floor: Floor, rates: Rates, levers: Levers) -> None:
     with st.container(horizontal=True):
         number_card(*_count(parameters), f"{number_text(floor.streamed, 'B')} read in a pass")
         number_card("to hold", number_text(floor.held, "B"), f"{number_text(floor.cache, 'B')} of it caches")
-        number_card("floor, per token", number_text(floor.token_s, "s"), f"waits for {floor.bound}")
+        number_card("lower bound, per token", number_text(floor.token_s, "s"), f"{floor.bound}-bound")
         number_card("tokens per second", number_text(floor.rate), f"{number_text(1 / floor.token_s)} for each request")
     needed = devices_to_hold(floor, rates)
     if needed is not None and needed > levers.devices:
@@ -67,7 +67,7 @@ def _sums(parameters: int, floor: Floor, rates: Rates, levers: Levers) -> None:
             shell.escaped(
                 f"{levers.devices} × {rates.name} {'does' if levers.devices == 1 else 'do'} not hold this: "
                 f"{number_text(floor.held, 'B')} to hold, {memory} there. It takes {needed}, or fewer bytes a weight. "
-                "The floor below is what the bandwidth would allow."
+                "The lower bound below is what the bandwidth would allow."
             ),
             icon=None,
         )
@@ -76,12 +76,12 @@ def _sums(parameters: int, floor: Floor, rates: Rates, levers: Levers) -> None:
 def _turns(curve: BatchCurve, context: int) -> str:
     if curve.critical is None or curve.context is None:
         return "No peak is published for this hardware, so only memory bounds the step here."
-    words = f"The linear layers wait for arithmetic from batch {curve.critical:,.0f} on."
+    words = f"The linear layers are compute-bound from batch {curve.critical:,.0f} on."
     if curve.context == float("inf"):
-        return f"{words} Attention itself is bound by arithmetic here, so a long context does not change that."
+        return f"{words} Attention itself is compute-bound here, so a long context does not change that."
     where = "This one is longer." if context > curve.context else "This one is shorter."
     return (
-        f"{words} Caches of more than {curve.context:,.0f} tokens keep the step as a whole waiting for memory at any "
+        f"{words} Caches of more than {curve.context:,.0f} tokens keep the step as a whole memory-bound at any "
         f"batch. {where}"
     )
 

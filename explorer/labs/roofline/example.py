@@ -28,7 +28,7 @@ def one_card_rows() -> Rows:
                 "of the card": f"{held / card.memory:.0%}",
                 "left for caches": number_text(left, "B") if left > 0 else "does not fit",
                 "tokens of cache in bf16": f"{left / shape.kv_bytes_per_token(2):,.0f}" if left > 0 else "–",
-                "floor of a step": number_text(seconds, "s"),
+                "lower bound of a step": number_text(seconds, "s"),
             }
         )
     return rows
@@ -86,6 +86,6 @@ def book_says() -> str:
     )
     return (
         f"Only the weights' part turns to arithmetic, at batch {batch:,.0f}: they are one byte each and multiplied in "
-        f"bf16. The caches' part never does. Above {context:,.0f} tokens per sequence the step as a whole waits for "
-        f"memory at any batch, and this example has {BOOK.context:,}."
+        f"bf16. The caches' part never does. Above {context:,.0f} tokens per sequence the step as a whole is memory-"
+        f"bound at any batch, and this example has {BOOK.context:,}."
     )

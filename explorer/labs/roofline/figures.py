@@ -95,7 +95,7 @@ def _hover(bar: Bar) -> str:
     return (
         f"<b>{bar.name}</b>: {bar.said}<br>weights read {number_text(floor.streamed, 'B')}, "
         f"caches read {number_text(floor.cache, 'B')}<br>memory {number_text(floor.memory_s, 's')}, "
-        f"arithmetic {arithmetic}: waits for {floor.bound}"
+        f"arithmetic {arithmetic}: {floor.bound}-bound"
     )
 
 
@@ -137,9 +137,10 @@ def precision_steps(pair: Pair, colours: Palette) -> go.Figure:
             hovertemplate="step %{x}: %{y:.3g} ms<extra>" + run.dtype + "</extra>",
         )  # fmt: skip
         figure.add_scatter(
-            x=steps, y=[run.floor_ms] * len(steps), mode="lines", name=f"{run.dtype}, floor",
-            line={"color": colour, "dash": "dash"}, hovertemplate="floor %{y:.3g} ms<extra>" + run.dtype + "</extra>",
+            x=steps, y=[run.floor_ms] * len(steps), mode="lines", name=f"{run.dtype}, lower bound",
+            line={"color": colour, "dash": "dash"},
+            hovertemplate="lower bound %{y:.3g} ms<extra>" + run.dtype + "</extra>",
         )  # fmt: skip
     figure.update_xaxes(title="step")
-    figure.update_yaxes(title="forward, ms", rangemode="tozero")
+    figure.update_yaxes(title="forward pass, ms", rangemode="tozero")
     return figure

@@ -43,7 +43,7 @@ def here() -> None:
         figures.roofline(points, rates, levers, charts.palette()), key="roofline_here", table=point_rows(points),
         alt=f"Roofline of this machine: {len(mine)} measured steps of {info.name} under bandwidth and peak",
     )  # fmt: skip
-    shell.source("measured", f"{rates.said}. Points: the forwards of this tab's run, as the Step page shows them")
+    shell.source("measured", f"{rates.said}. Points: the forward passes of this tab's run, as the Step page shows them")
     shell.source("computed", "operations and bytes of prefill and decode by the cost model, at the roof's height")
 
 

@@ -89,7 +89,7 @@ class Floor:
     @property
     def bound(self) -> str:
         """What the pass waits for."""
-        return "arithmetic" if self.compute_s is not None and self.compute_s > self.memory_s else "memory"
+        return "compute" if self.compute_s is not None and self.compute_s > self.memory_s else "memory"
 
     @property
     def held(self) -> float:

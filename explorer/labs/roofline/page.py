@@ -18,7 +18,7 @@ STEPS = (16, 32, 64, 128)
 
 def page() -> None:
     """The whole lab, from what runs here to what could run elsewhere."""
-    shell.lab("The floor", "How fast could a step be, what holds it there, and what moves it?")
+    shell.lab("Lower bound from memory bandwidth", "How fast could a step be, what holds it there, and what moves it?")
     here()
     anywhere()
     _two_precisions()
@@ -55,7 +55,8 @@ def _two_precisions() -> None:
     for words in pair_says(pair):
         st.text(words)
     shell.source(
-        "measured", "forwards of both, in turn, greedy; each floor is its own bytes over its own read bandwidth"
+        "measured",
+        "forward passes of both, in turn, greedy; each lower bound is its own bytes over its own read bandwidth",
     )
 
 

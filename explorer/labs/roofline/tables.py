@@ -38,7 +38,7 @@ def bar_rows(found: Sequence[Bar]) -> Rows:
             "bytes a pass": round(bar.floor.moved),
             "FLOP a pass": round(bar.floor.flops),
             "bytes to hold": round(bar.floor.held),
-            "waits for": bar.floor.bound,
+            "bound by": bar.floor.bound,
             "ms per token": float(f"{bar.floor.token_s * 1e3:.4g}"),
             "tokens/s in all": float(f"{bar.floor.rate:.4g}"),
         }
@@ -67,8 +67,8 @@ def pair_rows(pair: Pair) -> Rows:
         rows.append(
             {
                 "step": i,
-                f"{first.dtype} drew": pair.pieces[a],
-                f"{second.dtype} drew": pair.pieces[b],
+                f"{first.dtype} sampled": pair.pieces[a],
+                f"{second.dtype} sampled": pair.pieces[b],
                 "same": "yes" if a == b else "no",
                 f"{first.dtype}, ms": f"{first.forward_ms[i - 1]:.2f}" if i else "prefill",
                 f"{second.dtype}, ms": f"{second.forward_ms[i - 1]:.2f}" if i else "prefill",
@@ -90,7 +90,7 @@ def pair_says(pair: Pair) -> tuple[str, ...]:
         f"{faster}: median {number_text(times[0] / 1e3, 's')} and {number_text(times[1] / 1e3, 's')}."
     )
     above = ", ".join(
-        f"{run.dtype} {t / run.floor_ms:.2f} times its floor" for run, t in zip(pair.runs, times, strict=True)
+        f"{run.dtype} {t / run.floor_ms:.2f} times its lower bound" for run, t in zip(pair.runs, times, strict=True)
     )
     reads = ", ".join(f"{run.dtype} {number_text(run.bandwidth, 'B/s')}" for run in pair.runs)
     if min(t / run.floor_ms for run, t in zip(pair.runs, times, strict=True)) < 1:
@@ -99,7 +99,7 @@ def pair_says(pair: Pair) -> tuple[str, ...]:
     tokens = (
         f"All {total} tokens are the same."
         if pair.same == total
-        else f"The first {pair.same} of {total} tokens are the same. At step {pair.same} {first.dtype} drew "
+        else f"The first {pair.same} of {total} tokens are the same. At step {pair.same} {first.dtype} sampled "
         f"“{pair.pieces[first.token_ids[pair.same]]}” and {second.dtype} “{pair.pieces[second.token_ids[pair.same]]}”: "
         "rounding decided a near tie, and from there on they are two texts."
     )

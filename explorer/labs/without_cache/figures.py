@@ -21,7 +21,7 @@ _STEP_RULES: dict[Quantity, tuple[str, str]] = {
     "positions": ("1 after the prefill, which is P", "P + t"),
     "pairs": ("P + t, one query on all keys", "(P + t)(P + t + 1) / 2"),
     "flops": ("2·N_mm + 4·L·H·D·(P + t)", "2·N_mm·(P + t) + 4·L·H·D·pairs, head for the last row only"),
-    "ms": ("wall clock around the forward", "wall clock around the forward"),
+    "ms": ("wall clock around the forward pass", "wall clock around the forward pass"),
 }
 _TOTAL_RULES: dict[Quantity, tuple[str, str]] = {
     "positions": ("P + N − 1", "N·P + N(N − 1) / 2"),
@@ -67,7 +67,7 @@ def disagreement(steps: Sequence[RaceStep]) -> go.Figure:
     if apart:
         figure.add_scatter(
             x=[step.index for step in apart], y=[step.logit_difference for step in apart], mode="markers",
-            marker={"symbol": "x", "size": 12}, name="another token was drawn",
+            marker={"symbol": "x", "size": 12}, name="another token was sampled",
             hovertemplate="step %{x}: another token<extra></extra>",
         )  # fmt: skip
     figure.update_xaxes(title="step (0 is the prefill)")

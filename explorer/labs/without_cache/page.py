@@ -85,7 +85,9 @@ def _results(engine: LLMEngine, setup: Setup, steps: tuple[RaceStep, ...]) -> No
         st.text(f"Stopped after {len(steps):,} of {setup.new_tokens:,} steps; what follows is about those.")
     section("What it cost")
     st.text(words.times(paid))
-    source("measured", f"here, just now, on {_machine(engine)}: wall clock around each forward, device synchronised.")
+    source(
+        "measured", f"here, just now, on {_machine(engine)}: wall clock around each forward pass, device synchronised."
+    )
     with st.expander("What is timed, and how it is kept fair"):
         st.text(words.FAIR)
     log = controls.switch("Logarithmic scale", url="log")

@@ -45,8 +45,8 @@ class Bounds:
         last = prompt_len + new_tokens - 1
         if self.positions and last > self.positions:
             raise PromptTooLong(
-                f"The last step without a cache would run {last:,} positions in one forward; in a class that holds up "
-                f"everybody, so {self.positions:,} is the limit. Take {last - self.positions:,} fewer."
+                f"The last step without a cache would run {last:,} positions in one forward pass; in a class that "
+                f"holds up everybody, so {self.positions:,} is the limit. Take {last - self.positions:,} fewer."
             )
 
 

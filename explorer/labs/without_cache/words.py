@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 FAIR = (
-    "Both loops run the same model in the same process and take turns: one forward each, and at every step the other "
-    "one begins. A busy moment of this machine hits both.\n"
-    "Both ask for one row of logits, the last, and keep that row's query as every step of Loupe does. Neither time "
-    "holds the draw. Each forward runs on whatever kernel is quickest for its number of rows.\n"
-    "Without the cache, keys and values live for one forward and are stored nowhere. With it they are appended to a "
-    "buffer that doubles when it is full, and that time counts.\n"
-    "One forward of the prompt comes before all and is not counted. Step 0, the prefill, is the same forward in both: "
-    "what lies between the two there is noise. Both draw with the same settings and, where it is "
+    "Both loops run the same model in the same process and take turns: one forward pass each, and at every step the "
+    "other one begins. A busy moment of this machine hits both.\n"
+    "Both compute one row of logits, the last, and keep that row's query as every step of Loupe does. Neither time "
+    "includes sampling. Each forward pass runs on whatever kernel is quickest for its number of rows.\n"
+    "Without the cache, keys and values live for one forward pass and are stored nowhere. With it they are appended to "
+    "a buffer that doubles when it is full, and that time counts.\n"
+    "A warm-up pass over the prompt comes first and is not counted. Step 0, the prefill, is the same pass in both: "
+    "what lies between the two there is noise. Both sample with the same settings and, where it is "
     "not greedy, the same u. No stop rule applies, so that N tokens are N tokens."
 )
 
@@ -61,7 +61,7 @@ def times(bill: Bill) -> str:
     if ahead is None:
         verdict = (
             f"The cache did not pay in these {bill.steps:,} steps: a few tokens cost hardly more than one as long as a "
-            "forward mostly waits for the weights. Take more tokens or a longer prompt."
+            "step is memory-bound. Take more tokens or a longer prompt."
         )
     elif ahead == 0:
         verdict = f"{bill.ratio('ms'):,.2f} times less. The cached total was ahead at every step."
@@ -84,7 +84,7 @@ def slower(bill: Bill) -> str:
     if not count:
         return ""
     return (
-        f"In {count:,} of the {bill.steps - 1:,} steps after the prefill the cached forward was the slower one: "
+        f"In {count:,} of the {bill.steps - 1:,} steps after the prefill the cached forward pass was the slower one: "
         "short sequences, or a busy moment of this machine."
     )
 
@@ -96,12 +96,12 @@ def agreement(steps: Sequence[RaceStep]) -> str:
     size = f"The largest difference of any logit was {worst.logit_difference:.2g}, at step {worst.index:,}"
     if not apart:
         return (
-            f"Both drew the same {len(steps):,} token ids, step by step. {size}: they agree to rounding, not bit for "
-            "bit, because the same sums are added up in another order."
+            f"Both sampled the same {len(steps):,} token ids, step by step. {size}: they agree to rounding, not bit "
+            "for bit, because the same sums are added up in another order."
         )
     first = apart[0]
     return (
-        f"At {len(apart):,} of {len(steps):,} steps the two drew different tokens, first at step {first.index:,}: "
+        f"At {len(apart):,} of {len(steps):,} steps the two sampled different tokens, first at step {first.index:,}: "
         f"{first.cached.token_id} with the cache, {first.uncached.token_id} without, where the logits differ by "
         f"{first.logit_difference:.2g} and the likeliest token led by {first.lead:.2g}. Both went on with the cached "
         f"loop's token. {size}."

@@ -118,7 +118,7 @@ def test_the_measured_chart_stacks_the_phases_and_its_table_has_a_row_for_each()
     assert rows[0]["tokens per second"] == 500
     assert rows[0]["FLOP/s reached"] == pytest.approx(priced[0].prefill.flops)  # in one second
     assert rows[0]["at least, ms"] == pytest.approx(1e3 * priced[0].prefill.flops / 100e9)
-    assert rows[1]["waits for"] == "memory"
+    assert rows[1]["bound by"] == "memory"
     assert "at least, ms" not in table.measured_rows((LONG, SHORT), priced, None)[0]
     first = table.shown(rows, {"request": "", "ms": "ms", "at least, ms": "ms", "bytes moved": "B", "no": ""})[0]
     assert first == {"request": "500 + 3", "time": "1 s", "at least": "70.5 s", "bytes moved": "15.1 GB"}
@@ -128,16 +128,16 @@ def test_the_computed_chart_shows_both_regimes_in_its_hover_and_table():
     pair = [request(IN_BF16, 500, 20), request(IN_BF16, 20, 500)]
     figure = figures.computed(pair, H100)
     assert figure.data[0].x[0] == pytest.approx(1e3 * pair[0].prefill.least_s(H100))
-    assert [row["waits for"] for row in table.computed_rows(pair, H100)] == ["arithmetic", "memory", "memory", "memory"]
+    assert [row["bound by"] for row in table.computed_rows(pair, H100)] == ["compute", "memory", "memory", "memory"]
 
 
 def test_the_verdict_names_ridge_regimes_and_the_turning_prompt():
     told = words.regime(request(IN_BF16, 500, 20), IN_BF16, H100)
     assert "ridge of H100 is 295 FLOP per byte" in told
-    assert "waits for arithmetic" in told
-    assert "Decode does 1.01 FLOP per byte and waits for memory" in told
+    assert "is compute-bound" in told
+    assert "Decode does 1.01 FLOP per byte and is memory-bound" in told
     assert "222 tokens per second at most" in told
-    assert "waits for memory" in told
+    assert "is memory-bound" in told
     assert "from 295." in told
 
 

@@ -56,7 +56,7 @@ def test_the_pair_is_measured_and_as_many_tokens_go_through_in_both():
 
 def test_pieces_of_every_size_are_measured_and_their_caches_compared():
     page = done(opened(p="16"), "pieces")
-    assert "One sweep over 16 tokens took" in said(page)
+    assert "One pass over 16 tokens took" in said(page)
     assert "the same to rounding, not bit for bit" in said(page)
 
 

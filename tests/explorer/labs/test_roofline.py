@@ -152,7 +152,7 @@ def test_a_bar_says_what_it_waits_for():
     figure = figures.lever_bars(found, "time", COLOURS)
     assert list(figure.data[0].x) == [bar.floor.token_s * 1e3 for bar in found]
     assert list(figures.lever_bars(found, "rate", COLOURS).data[0].x) == [bar.floor.rate for bar in found]
-    assert "waits for memory" in figure.data[0].hovertext[0]
+    assert "memory-bound" in figure.data[0].hovertext[0]
     assert bar_rows(found)[-1]["lever"] == "all switched on"
     assert set(levers.FIELDS) <= {bar.name for bar in found}
 
@@ -221,7 +221,7 @@ def test_one_card_does_not_hold_70b_in_bf16():
     bf16, fp8, int4 = example.one_card_rows()
     assert bf16["left for caches"] == "does not fit"
     assert fp8["left for caches"] == "9.45 GB"
-    assert float(int4["floor of a step"].split()[0]) == pytest.approx(69.503033344 * 0.5625 / 3.35, abs=0.05)
+    assert float(int4["lower bound of a step"].split()[0]) == pytest.approx(69.503033344 * 0.5625 / 3.35, abs=0.05)
 
 
 def test_the_books_example_is_worked_out_with_every_input():
@@ -312,11 +312,11 @@ def test_where_the_two_texts_part_is_said():
     size, above, tokens = pair_says(pair)
     assert "0.50 of the weights' bytes" in size
     assert "2.20 times as fast" in size
-    assert "float32 1.38 times its floor" in above
+    assert "float32 1.38 times its lower bound" in above
     assert "cannot be" not in above
     hurried = replace(second, floor_ms=6.0)
     assert "Less than 1 cannot be" in pair_says(Pair((first, hurried), "p", pair.pieces))[1]
-    assert "The first 1 of 3 tokens are the same. At step 1 float32 drew “b” and bfloat16 “z”" in tokens
+    assert "The first 1 of 3 tokens are the same. At step 1 float32 sampled “b” and bfloat16 “z”" in tokens
     assert "All 3 tokens are the same." in pair_says(Pair((first, first), "p", pair.pieces))[2]
 
 

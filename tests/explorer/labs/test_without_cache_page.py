@@ -55,7 +55,7 @@ def test_a_race_counts_what_the_formulas_say_and_draws_the_same_tokens():
     told = said(page)
     assert "Counted in the loops, and equal to the formulas: 12·4 + 12·11/2 = 114 positions" in told
     assert "4 + 12 − 1 = 15 with it" in told
-    assert "Both drew the same 12 token ids" in told
+    assert "Both sampled the same 12 token ids" in told
     assert len(page.get("plotly_chart")) == 5
 
 
@@ -77,7 +77,7 @@ def test_the_step_pages_prompt_is_raced_without_moving_its_run():
     before = tab.workspace.active.session.recipe
     told = said(raced(page))
     assert "P = 11 prompt tokens" in told  # "The cat sat"
-    assert "Both drew the same 6 token ids" in told
+    assert "Both sampled the same 6 token ids" in told
     assert tab.workspace.active.session.recipe == before
 
 
@@ -145,7 +145,7 @@ def told_of(cached_ms: list[float], uncached_ms: list[float]) -> str:
 
 def test_a_cache_that_did_not_pay_is_said_not_to_have_paid():
     assert "The cache did not pay in these 3 steps" in told_of([10, 9, 9], [10, 5, 5])
-    assert "In 2 of the 2 steps after the prefill the cached forward was the slower one" in told_of(
+    assert "In 2 of the 2 steps after the prefill the cached forward pass was the slower one" in told_of(
         [10, 9, 9], [10, 5, 5]
     )
 
@@ -169,5 +169,5 @@ def test_different_tokens_are_said_with_step_ids_and_size():
     steps = race(3, [1, 1, 1], [1, 1, 1])
     steps[1] = RaceStep(1, steps[1].cached, Turn(4, 10, 1.0, 9), 7, "cached", 0.031, 0.02)
     told = words.agreement(steps)
-    assert "At 1 of 3 steps the two drew different tokens, first at step 1: 7 with the cache, 9 without" in told
+    assert "At 1 of 3 steps the two sampled different tokens, first at step 1: 7 with the cache, 9 without" in told
     assert "differ by 0.031 and the likeliest token led by 0.02" in told

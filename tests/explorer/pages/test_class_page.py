@@ -116,7 +116,7 @@ def test_the_class_is_shown_for_the_key_alone(hosted):
     host.text_input[0].input(KEY)
     host.button[0].click().run()
     assert not host.exception
-    assert [element.label for element in host.metric][:2] == ["Tokens drawn", "Tokens per second"]
+    assert [element.label for element in host.metric][:2] == ["Tokens generated", "Tokens per second"]
     assert host.metric[0].value == "1"
     assert "secret" not in str(host.main)
     assert KEY not in str(host.main)

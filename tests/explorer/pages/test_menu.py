@@ -32,8 +32,8 @@ def entries() -> list[list[str]]:
 
 def test_the_menu_names_the_step_page_the_claims_and_every_lab(entries):
     assert [(heading, title) for heading, title, _, visibility in entries if visibility == "visible"] == [
-        ("", "Step"), ("", "Claims"), ("Labs", "The floor"), ("Labs", "Without the cache"),
-        ("Labs", "Prefill against decode"), ("Labs", "The library"), ("Labs", "Tiles"),
+        ("", "Step"), ("", "Claims"), ("Labs", "Lower bound from memory bandwidth"), ("Labs", "Without the cache"),
+        ("Labs", "Prefill against decode"), ("Labs", "KV cache memory"), ("Labs", "FlashAttention, tile by tile"),
     ]  # fmt: skip
 
 
