@@ -68,7 +68,7 @@ class SamplingParams:
 PRESETS = MappingProxyType(
     {
         "greedy": SamplingParams(temperature=0.0),
-        "as the model is": SamplingParams(),
+        "unmodified (T = 1)": SamplingParams(),
         "chat defaults": SamplingParams(temperature=0.7, top_k=50, top_p=0.9, repetition_penalty=1.1),
     }
 )

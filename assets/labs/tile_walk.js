@@ -2,7 +2,7 @@
  * One head's attention, tile by tile: scores as they come, the three things kept between tiles, and the output on its
  * way. Scrubbing asks nobody: all tiles are here.
  *
- * The fact people get wrong: nothing is corrected in the end. Whenever a larger score turns up, what was summed so far
+ * Nothing is corrected in the end. Whenever a larger score turns up, what was summed so far
  * is multiplied down once, and every later tile is added to that.
  *
  * State for tests, on .tile-walk: data-tile (looked at, from 1), data-tiles.

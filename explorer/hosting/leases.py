@@ -4,7 +4,7 @@ A browser tab owns a session by a token of its own. Losing the connection does n
 a reload, or a train in a tunnel, comes back within the grace period. Only then are the tensors freed; the
 recipe stays much longer, because it costs nothing.
 
-The fact people get wrong: that a connection is gone is said on the event loop, where waiting stops every visitor.
+Streamlit says on its event loop that a connection is gone, and waiting there stops every visitor.
 So a release is only dropped into a mailbox here, and read by the next caller.
 """
 

@@ -16,11 +16,11 @@ def test_steps_stand_on_their_floor_once_the_machine_was_measured(step_page: Ste
     foot = page.locator(".lp-timing .lp-foot")
     foot.get_by_role("button", name="measure", exact=False).click()
     expect(foot.get_by_role("button", name="measure again")).to_be_enabled()
-    expect(foot.locator(".lp-key", has_text="floor")).to_contain_text("× the floor")
+    expect(foot.locator(".lp-key", has_text="lower bound")).to_contain_text("× the lower bound")
     page.locator(".lp-timing .lp-table").click()
     rows = page.locator(".lp-timing .lp-twin tbody tr")
     expect(rows).to_have_count(4)
-    expect(rows.nth(2)).to_contain_text("× the floor")
+    expect(rows.nth(2)).to_contain_text("× the lower bound")
     step = step_page.store(
         "({floor: store.steps[2].floor, rate: store.machine.bytes_per_s, kv: store.steps[2].kv_bytes})"
     )

@@ -126,7 +126,7 @@ def test_a_fork_keeps_its_own_history_and_both_can_be_returned_to(step_page: Ste
 
 
 def test_dragging_a_slider_moves_the_bars_and_never_the_token(step_page: StepPage):
-    step_page.preset("as the model is").prefilled("The cat sat").step(2)
+    step_page.preset("unmodified (T = 1)").prefilled("The cat sat").step(2)
     ids = step_page.ids
     drawn_with = step_page.store("store.steps.at(-1).sampling.temperature")
     slider = step_page.slider("temp")

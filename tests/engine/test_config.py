@@ -62,7 +62,7 @@ def test_an_explicit_0_of_the_user_is_kept() -> None:
 
 def test_presets_are_named_and_frozen() -> None:
     assert PRESETS["greedy"].is_greedy
-    assert PRESETS["as the model is"] == SamplingParams()
+    assert PRESETS["unmodified (T = 1)"] == SamplingParams()
     with pytest.raises(TypeError):
         PRESETS["greedy"] = SamplingParams()  # type: ignore[index]
 

@@ -70,7 +70,7 @@ export function openForce(root, store, onError) {
   const later = store.newest - step.index;
   const drawn = quotedToken(store.pieces.get(step.draw.token_id));
   const hint =
-    `Replaces ${drawn} at position ${drawnPosition(store, step.index)}, the token step ${step.index} drew. ` +
+    `Replaces ${drawn} at position ${drawnPosition(store, step.index)}, sampled in step ${step.index}. ` +
     (later
       ? `Rewinds to step ${step.index} first: ${formatPlural(later, 'later step')} will be dropped. Fork before, to keep them.`
       : 'It is not in the cache yet, so nothing has to be undone.');

@@ -33,7 +33,7 @@ export function openHelp(root) {
         ]),
         [
           make('span.legend-role', { data: { role: 'new' } }, make('i'), 'dashed'),
-          'the token this step drew: not in the cache until it is fed',
+          'the token this step sampled: not in the cache until it is fed',
         ],
       ]),
     ),

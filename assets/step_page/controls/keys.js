@@ -4,11 +4,11 @@
  * A slider or a grid has the arrow keys only when somebody tabbed to it: one that was dragged or clicked gives its focus
  * back, so that the arrows look along the run again.
  *
- * The fact people get wrong: inside a shadow root the event's target is the host; composedPath()[0] is the element.
+ * Inside a shadow root the event's target is the host; composedPath()[0] is the element.
  */
 
 export const KEY_MAP = [
-  { keys: ['Space'], shown: 'Space', act: 'step', says: 'Draw one more token (prefill first, if nothing ran yet)' },
+  { keys: ['Space'], shown: 'Space', act: 'step', says: 'Sample one more token (prefill first, if nothing ran yet)' },
   { keys: ['p'], shown: 'P', act: 'play', says: 'Play or pause' },
   { keys: ['ArrowLeft'], shown: '←', act: 'back', says: 'Look at the step before' },
   { keys: ['ArrowRight'], shown: '→', act: 'forward', says: 'Look at the step after' },

@@ -1,8 +1,7 @@
 /**
  * What the transport bar and the keys do: look along the recorded steps, draw new ones, change the run.
  *
- * Every press of Step is one command; presses that come faster than steps are counted, not dropped. The fact
- * people get wrong: looking back changes nothing, rewinding drops steps. Step always draws a new token at the end.
+ * Every press of Step is one command; presses that come faster than steps are counted, not dropped. Looking back changes nothing, rewinding drops steps. Step always draws a new token at the end.
  */
 
 import { make } from '../drawing/dom.js';

@@ -2,7 +2,7 @@
  * The prompt: a box that grows to four lines, raw or chat, examples, and Prefill. An example is prefilled at once; the run
  * that was there can be had back by Undo.
  *
- * The fact people get wrong: a paste of a megabyte must neither freeze the page nor be cut in silence. It is refused
+ * A paste of a megabyte must neither freeze the page nor be cut in silence. It is refused
  * in words, and what was typed stays.
  *
  * For tests: .prompt-box, .prompt-mode button, .example, .prefill, .prompt-error
@@ -44,7 +44,7 @@ export class PromptRow {
     this.modes.node.classList.add('prompt-mode');
     this.button = make(
       'button.prefill',
-      { title: 'Feed the whole prompt (Ctrl or ⌘ + Enter)', onclick: () => this.prefill() },
+      { title: 'Run prefill over the whole prompt (Ctrl or ⌘ + Enter)', onclick: () => this.prefill() },
       'Prefill',
     );
     this.examples = make('div.examples', { 'aria-label': 'Examples' });

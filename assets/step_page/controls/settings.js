@@ -24,10 +24,10 @@ export function presetOf(presets, sampling) {
 
 /** "greedy", "temperature 0.7, top-k 50", "nothing changed" */
 function settingsInWords(sampling) {
-  if (sampling.temperature === 0) return 'greedy: the likeliest token, no draw';
+  if (sampling.temperature === 0) return 'greedy: always the likeliest token';
   const changed = SETTINGS.filter((name) => sampling[name] !== OFF[name]);
   return (
-    changed.map((name) => `${name.replaceAll('_', ' ')} ${sampling[name]}`).join(', ') || 'the distribution as it is'
+    changed.map((name) => `${name.replaceAll('_', ' ')} ${sampling[name]}`).join(', ') || 'the model’s own distribution'
   );
 }
 
@@ -50,7 +50,7 @@ export class Settings {
       this.button,
       {
         title: 'Sampling',
-        hint: 'Holds from the next step on; tokens already drawn stay',
+        hint: 'Holds from the next step on; tokens already sampled stay',
         name: 'sampling',
         keep: '.transport',
       },
@@ -116,11 +116,11 @@ export class Settings {
       make('label', {}, 'Seed', input),
       make(
         'button.dice',
-        { title: 'A seed by chance', onclick: () => set(crypto.getRandomValues(new Uint32Array(1))[0] % MOST_DICE) },
+        { title: 'A random seed', onclick: () => set(crypto.getRandomValues(new Uint32Array(1))[0] % MOST_DICE) },
         icon('dice'),
         'Roll',
       ),
-      make('small', {}, 'The same seed, prompt and settings draw the same tokens.'),
+      make('small', {}, 'The same seed, prompt and settings give the same tokens.'),
     );
   }
 
@@ -130,7 +130,7 @@ export class Settings {
       spec: 'button.solo-switch',
       isOn,
       words: 'Step alone',
-      says: 'Your steps get a forward of their own, so that repeating a run repeats every bit; a shared one agrees to rounding.',
+      says: 'Your steps get a forward pass of their own, so that repeating a run repeats every bit; a shared one agrees to rounding.',
       onChange: (solo) => this.#send('settings', { solo }),
     });
   }

@@ -8,8 +8,8 @@ import { setText } from '../drawing/dom.js';
 import { makeSwitch } from './switch.js';
 
 const SHARE_WORDS = {
-  false: ['share with host', 'Let the host of this class read your prompt and the drawn text, without your name. Now nobody can.'],
-  true: ['host can read this', 'The host of this class can read your prompt and the drawn text, without your name. Press to take it back.'],
+  false: ['share with host', 'Let the host of this class read your prompt and the generated text, without your name. Now nobody can.'],
+  true: ['host can read this', 'The host of this class can read your prompt and the generated text, without your name. Press to take it back.'],
 };
 
 export class Share {

@@ -8,7 +8,7 @@ import { make, icon } from '../drawing/dom.js';
 import { openSheet } from '../drawing/overlay.js';
 import { openPromptRows } from '../panels/tokens/prompt_rows.js';
 import { copyText } from '../drawing/table_twin.js';
-import { formatBytes, formatCount } from '../drawing/format.js';
+import { formatBytes, formatCount, formatPlural } from '../drawing/format.js';
 
 /** What is known about the model, in words: [name, value] */
 export function modelFacts(model) {
@@ -17,6 +17,7 @@ export function modelFacts(model) {
   const perToken =
     `${model.num_layers} layers × 2 (key, value) × ${model.num_kv_heads} heads × ${model.head_dim} numbers` +
     ` × ${each} B = ${formatBytes(model.kv_bytes_per_token)}`;
+  const kind = model.num_kv_heads === model.num_heads ? '' : model.num_kv_heads === 1 ? ' (MQA)' : ' (GQA)';
   return [
     ['id', model.id],
     ['architecture', model.architecture],
@@ -24,11 +25,11 @@ export function modelFacts(model) {
     ['runs as', `${model.dtype} on ${model.device}`],
     ['parameters', formatCount(model.parameters)],
     ['layers', formatCount(model.num_layers)],
-    ['heads', `${model.num_heads} that ask (q), ${model.num_kv_heads} cached (k, v), each ${model.head_dim} wide`],
+    ['heads', `${formatPlural(model.num_heads, 'query head')}, ${formatPlural(model.num_kv_heads, 'KV head')}${kind}, each ${model.head_dim} wide`],
     ['vocabulary', `${formatCount(model.vocab_size)} tokens`],
     ['cache', `each token adds ${perToken}`],
     ['context', model.context_limit ? `${formatCount(model.context_limit)} tokens` : 'the model’s files do not say'],
-    ['end ids', model.end_ids.join(', ') || 'none'],
+    ['EOS tokens', model.end_ids.join(', ') || 'none'],
     ['chat template', model.has_chat_template ? 'yes' : 'none'],
     ['licence', model.licence || 'not stated'],
     ...model.notes.map((note) => ['note', note]),
@@ -82,9 +83,9 @@ export class TopBar {
     });
     this.rowsButton = make(
       'button.quiet',
-      { title: 'What the model would have said after each prompt token', onclick: () => openPromptRows(page, store) },
+      { title: 'Predictions at every prompt position', onclick: () => openPromptRows(page, store) },
       icon('table', 15),
-      make('span', {}, 'prompt rows'),
+      make('span', {}, 'prompt predictions'),
     );
     this.linkWords = make('span', {}, 'link');
     this.linkButton = make(

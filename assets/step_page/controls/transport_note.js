@@ -16,7 +16,7 @@ const LONG_WORK = {
   prefill: 'Prefilling',
   hello: 'Opening',
   model: 'Loading the model',
-  prompt_rows: 'Reading the prompt’s rows',
+  prompt_rows: 'Predicting at every prompt position',
   check: 'Checking',
   layer_times: 'Replaying the step',
   undo: 'Bringing it back',
@@ -173,7 +173,7 @@ export class TransportNote {
         ),
       );
     if (reason === 'disconnect') ways.push(button('Go on', () => store.send('step').catch(() => {})));
-    if (reason === 'end_id') ways.push(button('Go on past end tokens', () => change({ ...stop, use_end_ids: false })));
+    if (reason === 'end_id') ways.push(button('Go on past EOS tokens', () => change({ ...stop, use_end_ids: false })));
     if (store.newest > 0) ways.push(button('Look one step back', () => store.select({ step: store.newest - 1 })));
     ways.push(button('Stop rules', () => this.openStops()));
     return ways;

@@ -15,13 +15,13 @@ const TRANSPORT_BUTTONS = {
   back: ['back', '', 'Look at the step before (←)'],
   forward: ['forward', '', 'Look at the step after (→)'],
   last: ['last', '', 'Look at the newest step and follow (End)'],
-  step: ['step', 'Step', 'Draw one more token (Space)'],
-  play: ['play', 'Play', 'Draw token after token (P)'],
+  step: ['step', 'Step', 'Sample one more token (Space)'],
+  play: ['play', 'Play', 'Sample token after token (P)'],
   rewind: ['rewind', 'Rewind to here', 'Drop every later step from the cache and from the run'],
   fork: ['fork', 'Fork', 'Keep this run and go on from here in a branch of its own'],
-  force: ['force', 'Force …', 'Put a token of your own in place of the drawn one (F)'],
+  force: ['force', 'Force …', 'Put a token of your own in place of the sampled one (F)'],
   reset: ['reset', 'Reset', 'Drop every run and the prompt; the settings stay. Undo brings them back'],
-  branches: ['branches', '1', 'Branches: switch to another one'],
+  branches: ['branches', '1', 'Branches: switch to another run'],
 };
 
 const MOST_TICKS = 80;

@@ -1,7 +1,7 @@
 /**
  * Numbers as people read them, the same everywhere on the page. Units always; decimal prefixes (1 kB = 1,000 B).
  *
- * The fact people get wrong: rounding must not lie. A probability above 0 never prints as 0, one below 1 never as 1.
+ * Rounding must not lie. A probability above 0 never prints as 0, one below 1 never as 1.
  */
 
 /** 49152 -> "49,152" */

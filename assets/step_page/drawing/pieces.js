@@ -1,7 +1,7 @@
 /**
  * How one token looks. A token is bytes: spaces, newlines, controls and halves of a character all get a visible form.
  *
- * The fact people get wrong: a token that is not whole characters has no text of its own. It is named by
+ * A token that is not whole characters has no text of its own. It is named by
  * the bytes it holds ("byte 1–2 of 🦊"), never drawn as a replacement box.
  */
 

@@ -1,7 +1,7 @@
 /**
  * The distribution of one step in one form, whether it was drawn from, is only tried out, or was tried out by the engine.
  *
- * The fact people get wrong: raw and final probability are two numbers. Both run over the whole vocabulary;
+ * Raw and final probability are two numbers. Both run over the whole vocabulary;
  * what is not listed is summed up as "others", never left out.
  */
 
@@ -96,7 +96,7 @@ export function sameSampling(a, b) {
 
 /** "temp 0.8 · top-k 50 · top-p 0.9", leaving out what is off. */
 export function samplingWords(sampling) {
-  if (sameSampling(sampling, NEUTRAL_SAMPLING)) return 'temp 1, nothing cut';
+  if (sameSampling(sampling, NEUTRAL_SAMPLING)) return 'T = 1, no truncation';
   const words = [];
   if (sampling.repetition_penalty !== 1) words.push(stageName('repetition_penalty', sampling));
   words.push(sampling.temperature === 0 ? 'greedy' : stageName('temperature', sampling));

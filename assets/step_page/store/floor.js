@@ -26,7 +26,7 @@ export function timesFloor(step, machine) {
 /** 1.64 -> "1.64× the floor"; below 1 the machine was measured while it was busy, and that is said. */
 export function timesWords(times) {
   if (times === null) return '–';
-  return times < 0.995 ? `${formatNumber(times)}× the floor: measure again` : `${formatNumber(times)}× the floor`;
+  return times < 0.995 ? `${formatNumber(times)}× the lower bound: measure again` : `${formatNumber(times)}× the lower bound`;
 }
 
 /** Rows of a tooltip: the floor's parts, and what of the step lies above it. */
@@ -36,14 +36,14 @@ export function floorRows(step, machine) {
   const { forward, total } = step.timing_ms;
   const bound = floor.ms > floor.weights + floor.cache ? 'arithmetic' : `weights ${formatMs(floor.weights)} + cache ${formatMs(floor.cache)}`;
   return [
-    ['floor', `${formatMs(floor.ms)}, ${bound}`],
-    ['forward above it', `${formatMs(Math.max(0, forward - floor.ms))}, ${timesWords(forward / floor.ms)}`],
-    ['beside the forward', formatMs(Math.max(0, total - forward))],
+    ['lower bound', `${formatMs(floor.ms)}, ${bound}`],
+    ['forward pass above it', `${formatMs(Math.max(0, forward - floor.ms))}, ${timesWords(forward / floor.ms)}`],
+    ['outside the forward pass', formatMs(Math.max(0, total - forward))],
   ];
 }
 
 /** What the machine was measured to do, in a line. */
 export function machineWords(machine) {
   const rate = `${formatBytes(machine.bytes_per_s)}/s`;
-  return `floor: bytes of weights and of this session's cache over ${rate} read, measured here at ${machine.at.slice(11, 19)} UTC`;
+  return `lower bound from memory bandwidth: bytes of weights and of this session's cache over ${rate} read, measured here at ${machine.at.slice(11, 19)} UTC`;
 }

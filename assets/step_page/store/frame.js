@@ -1,7 +1,7 @@
 /**
  * One answer from Python as bytes: [u32 header length][JSON header][padding to 8][planes].
  *
- * The fact people get wrong: the bytes arrive as a view into a larger buffer, so a plane is aligned
+ * The bytes arrive as a view into a larger buffer, so a plane is aligned
  * within the frame but not always within memory. An unaligned plane is copied, never read askew.
  */
 

@@ -8,7 +8,7 @@
 export const ROLE_WORDS = {
   template: 'inserted by the chat template',
   prompt: 'typed in the prompt',
-  generated: 'drawn by the sampler',
+  generated: 'sampled from the model’s distribution',
   forced: 'forced by you',
 };
 
@@ -33,7 +33,7 @@ export function standing(store, position) {
 }
 
 export const FINISH_WORDS = {
-  end_id: 'the model drew an end token',
+  end_id: 'an EOS token was sampled',
   max_new_tokens: 'the limit of new tokens is reached',
   context_limit: 'the context is full',
   stop_string: 'a stop string is complete',

@@ -2,7 +2,7 @@
  * What the browser knows: model, session, tokens, recorded steps, and what is being looked at.
  *
  * One store on window, shared by every component. Looking (select, params) never talks to Python; only `send` does.
- * The fact people get wrong: a step is merged by epoch. When the engine's history is cut, its epoch changes; what the
+ * A step is merged by epoch. When the engine's history is cut, its epoch changes; what the
  * browser holds is void then, but for the first steps of the history that the frame says it keeps.
  *
  *   store.model, .session, .settings, .tokens, .steps, .pieces (Map by id), .presets, .examples, .link, .busy

@@ -2,7 +2,7 @@
  * The line to Python: a log of numbered commands, sent again until each is acknowledged.
  *
  * Streamlit keeps only the newest value of a state, so values can be skipped but a log cannot: every value carries
- * all commands that Python has not acknowledged. The fact people get wrong: while a command is still running,
+ * all commands that Python has not acknowledged. While a command is still running,
  * Python cannot call us. We ask again, once per drawn frame, until it is done.
  *
  * What the server did not get to before the page was left, or before it was restarted, is not thrown away: `takeLeft`.

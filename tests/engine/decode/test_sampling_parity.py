@@ -20,7 +20,7 @@ CASES = {
     "min-p alone": SamplingParams(min_p=0.3),
     "hot": SamplingParams(temperature=3.0, top_k=400),
     "rewarding repetition": SamplingParams(repetition_penalty=0.6, temperature=0.5),
-    "as the model is": SamplingParams(),
+    "unmodified (T = 1)": SamplingParams(),
     "greedy with penalty": SamplingParams(temperature=0, repetition_penalty=1.8, top_k=3, top_p=0.1),
 }
 

@@ -78,7 +78,7 @@ def test_the_page_is_one_component_with_a_frame():
     assert (frame["mount"], frame["ack"], frame["session"]) == (None, 0, None)
     assert frame["model"]["num_layers"] == 2
     assert frame["examples"][0]["label"] == "The cat sat"
-    assert set(frame["presets"]) == {"greedy", "as the model is", "chat defaults"}
+    assert set(frame["presets"]) == {"greedy", "unmodified (T = 1)", "chat defaults"}
 
 
 def test_a_command_reaches_the_engine_and_its_frame_comes_back():

@@ -1,7 +1,7 @@
 /**
  * The KV cache: layers down, positions across, in each cell the norm of the key and of the value.
  *
- * The fact people get wrong: the token just drawn is not in the cache yet. Its column is dashed until the next step feeds it.
+ * The token just drawn is not in the cache yet. Its column is dashed until the next step feeds it.
  */
 
 import { make, setText } from '../../drawing/dom.js';

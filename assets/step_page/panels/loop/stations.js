@@ -16,7 +16,7 @@ import { formatCount, formatPlural, formatProb } from '../../drawing/format.js';
 
 const STATIONS = [
   { name: 'in', label: 'in', shows: '.strip', says: 'Token ids and positions fed to the model in this step' },
-  { name: 'forward', label: 'forward', shows: '.panel-kv, .panel-attention', says: 'The one call of the model' },
+  { name: 'forward', label: 'forward pass', shows: '.panel-kv, .panel-attention', says: 'The one call of the model' },
   { name: 'logits', label: 'logits', shows: '.panel-next', says: 'One logit for every token of the vocabulary' },
   { name: 'sample', label: 'sample', shows: '.panel-next', says: 'From logits to one token' },
   { name: 'stop', label: 'stop?', shows: '', says: 'Every rule that could end the run' },
@@ -77,7 +77,7 @@ const DESCRIBE = {
       title:
         `In each of ${layers} layers: q (${fed} × ${heads} heads × ${dim}), k and v (${fed} × ${kvHeads} heads × ${dim}) each. ` +
         `The new k and v are appended; the cache then holds ${formatCount(step.kv_len)} positions.` +
-        (company ? ` This step shared its forward ${company}.` : ''),
+        (company ? ` This step shared its forward pass ${company}.` : ''),
     };
   },
   logits(step, { model }) {
@@ -85,7 +85,7 @@ const DESCRIBE = {
     return {
       main: `${formatCount(Math.max(1, rows))} × ${formatCount(model.vocab_size)}`,
       rest: rows ? `${formatPlural(rows, 'row')}, 1 used` : 'kept from the shared prefill',
-      title: 'Only the last row is used: it scores what follows the last token fed.',
+      title: 'Only the last row is used: its logits are for what follows the last token fed.',
     };
   },
   sample(step, store) {
@@ -93,7 +93,7 @@ const DESCRIBE = {
     const chain = keptChain(step.stages);
     const how = {
       greedy: 'the likeliest is taken',
-      forced: `forced; the draw gave ${quotedToken(store.pieces.get(draw.drawn_id))}`,
+      forced: `forced; the sampler chose ${quotedToken(store.pieces.get(draw.drawn_id))}`,
     }[draw.mode];
     const drew = how ?? (draw.u === null ? draw.mode : `u = ${draw.u.toFixed(3)}`);
     return {
@@ -122,7 +122,7 @@ const EMPTY = {
   in: 'the prompt’s tokens',
   forward: 'all layers, once',
   logits: 'a logit per token',
-  sample: 'one token is drawn',
+  sample: 'one token is sampled',
   stop: 'go round again?',
 };
 

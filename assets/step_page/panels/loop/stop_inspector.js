@@ -71,7 +71,7 @@ function stopForm(store) {
         'label.check',
         {},
         ends,
-        `Stop at end ids (${(store.model?.end_ids ?? []).join(', ') || 'the model has none'})`,
+        `Stop at EOS tokens (${(store.model?.end_ids ?? []).join(', ') || 'the model has none'})`,
       ),
     ),
     make('label', {}, 'Stop strings', strings),

@@ -17,7 +17,7 @@ const MEMORY_PARTS = [
   { name: 'weights', field: 'weight_bytes', says: 'the model, read in full at every step' },
   { name: 'KV live', field: 'kv_live_bytes', says: 'keys and values of the tokens in the cache' },
   { name: 'KV reserved', field: 'kv_reserved_bytes', says: 'buffers the cache has taken, the live part included' },
-  { name: 'capture', field: 'capture_bytes', says: 'queries and scores kept so that recent steps can be looked at' },
+  { name: 'capture', field: 'capture_bytes', says: 'queries and logits kept so that recent steps can be looked at' },
 ];
 
 class MemoryPanel {

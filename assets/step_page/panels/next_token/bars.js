@@ -98,7 +98,7 @@ export class BarList {
     setText(row.finalText, prob === null ? '–' : prob === 0 ? 'cut' : formatProb(prob));
     const after = prob === null ? '' : `, ${prob === 0 ? 'removed' : formatProb(prob)} after ${stage}`;
     const place = rank ? `, rank ${formatCount(rank)} by logit` : '';
-    const act = chosen ? (draw.mode === 'forced' ? ' (forced)' : ' (drawn)') : '. Click to force this token';
+    const act = chosen ? (draw.mode === 'forced' ? ' (forced)' : ' (sampled)') : '. Click to force this token';
     const title = `${namedToken(pieces.get(id))}, id ${id}: raw ${formatProb(raw)}${after}${place}${act}`;
     if (row.node.title !== title) row.node.title = title;
   }

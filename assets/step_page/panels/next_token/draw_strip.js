@@ -31,15 +31,15 @@ export function drawSegments(ids, probs) {
 /** What is said under the strip. */
 function drawWords(draw, nameOf) {
   if (draw.mode === 'greedy') return 'argmax: the likeliest token is taken, no random number';
-  if (draw.mode === 'multinomial') return 'drawn by torch.multinomial';
-  if (draw.mode === 'forced') return `forced; the sampler had drawn ${nameOf(draw.drawn_id)}${draw.u === null ? '' : ` at u = ${draw.u.toFixed(3)}`}`;
+  if (draw.mode === 'multinomial') return 'sampled by torch.multinomial';
+  if (draw.mode === 'forced') return `forced; the sampler had chosen ${nameOf(draw.drawn_id)}${draw.u === null ? '' : ` at u = ${draw.u.toFixed(3)}`}`;
   return `u = ${draw.u.toFixed(3)}`;
 }
 
 export class DrawStrip {
   constructor(root, panelRoot, tip) {
     this.panelRoot = panelRoot;
-    const host = make('div.lp-canvas.lp-draw', { role: 'img', 'aria-label': 'The draw: tokens share the numbers from 0 to 1 by falling probability' });
+    const host = make('div.lp-canvas.lp-draw', { role: 'img', 'aria-label': 'Sampling: tokens share the interval from 0 to 1 by falling probability' });
     root.append(host);
     this.view = null;
     this.surface = makeSurface(host, () => this.view && this.#paint());
@@ -96,7 +96,7 @@ export class DrawStrip {
     }
     g.font = `${size}px ${palette.font}`;
     g.fillStyle = palette.mute.css;
-    const words = drawWords(draw, (id) => namedToken(pieces.get(id))) + (tried ? ' (the draw that was made)' : '');
+    const words = drawWords(draw, (id) => namedToken(pieces.get(id))) + (tried ? ' (what was sampled)' : '');
     if (draw.u === null) return this.#words(g, words, 0, w, h - size * 0.75);
     g.fillStyle = palette.text.css;
     const x = Math.max(1, Math.min(w - 1, draw.u * w));

@@ -43,7 +43,7 @@ export class Funnel {
     setText(chip.detail, `${cut}${about}${formatBits(stage.bits)}`);
     chip.level.style.transform = `scaleX(${Math.max(0.015, Math.log1p(stage.kept - 1) / Math.log(vocabulary))})`;
     chip.node.title = `${stage.label}: ${formatCount(stage.kept)} tokens kept, probability removed ${formatShare(stage.removed)}, `
-      + `entropy ${formatBits(stage.bits)}${stage.exact ? '' : ' (estimated from a histogram of the scores)'}. The line shows the tokens kept, on a log scale.`;
+      + `entropy ${formatBits(stage.bits)}${stage.exact ? '' : ' (estimated from a histogram of the logits)'}. The line shows the tokens kept, on a log scale.`;
   }
 
   #off(chip, name, greedy) {

@@ -1,7 +1,7 @@
 /**
  * From scores to one token: the stages, the bars, the draw, and what other settings would have made of the same scores.
  *
- * The fact people get wrong: moving a slider shows another distribution, it does not draw again. The token that was
+ * Moving a slider shows another distribution, it does not draw again. The token that was
  * drawn stays drawn; new settings act from the next step on.
  */
 
@@ -20,7 +20,7 @@ import { AskToken } from '../../controls/ask_token.js';
 import { drawnDistribution, exactDistribution, rawOf, sameSampling, samplingWords, STAGE_WORDS, triedDistribution } from '../../store/distribution.js';
 
 const DISTRIBUTION_WORDS = {
-  drawn: 'raw behind, after sampling in front', tried: 'what if, not drawn', exact: 'what if, exact, not drawn',
+  drawn: 'raw behind, after sampling in front', tried: 'what if, not sampled', exact: 'what if, exact, not sampled',
 };
 
 class NextTokenPanel {
@@ -48,7 +48,7 @@ class NextTokenPanel {
 
   #settings() {
     this.drawnWith = make('span.lp-drawn-with');
-    this.back = make('button.lp-toggle.lp-back', { title: 'Show what was drawn, and use the settings of this step for the next ones', onclick: () => this.#reset() }, 'use this step’s settings');
+    this.back = make('button.lp-toggle.lp-back', { title: 'Show what was sampled, and use the settings of this step for the next ones', onclick: () => this.#reset() }, 'use this step’s settings');
     const grid = make('div.lp-sliders');
     this.sliders = new Sliders(grid, (sampling) => this.#move(sampling), (sampling) => this.#settle(sampling));
     this.frame.foot.append(make('div.lp-settings-line', {}, this.drawnWith, this.back), grid);
@@ -124,7 +124,8 @@ class NextTokenPanel {
     this.frame.note(DISTRIBUTION_WORDS[shown.kind]);
     const current = params ?? session?.sampling ?? step.sampling;
     const differs = !sameSampling(current, step.sampling);
-    setText(this.drawnWith, `${differs ? 'this step was drawn with' : 'drawn with'} ${samplingWords(step.sampling)}${differs ? '' : ', as the next will be'}`);
+    const how = `${step.sampling.temperature === 0 ? '' : 'sampled at '}${samplingWords(step.sampling)}`;
+    setText(this.drawnWith, differs ? `this step: ${how}` : `${how}, the same for the next step`);
     this.drawnWith.title = this.drawnWith.textContent;
     this.back.classList.toggle('lp-hidden', !differs && shown.kind === 'drawn');
     this.sliders.set(current, model.vocab_size);

@@ -1,7 +1,7 @@
 /**
  * One step's forward, layer by layer: the step is replayed with a clock between its layers, and nothing moves.
  *
- * The fact people get wrong: no single layer is slow. All take about the same, and the head, one large product over the
+ * No single layer is slow. All take about the same, and the head, one large product over the
  * vocabulary, takes as long as several of them.
  *
  * For tests: .layer-row[data-part]
@@ -26,7 +26,7 @@ function layerList({ before, layers, head, replays }) {
   return [
     make('p.layer-sum', {}, `${formatMs(inLayers)} in ${layers.length} layers, ${formatMs(head)} in the head.`),
     make('p.layer-words', {}, `Measured: best of ${replays} replays of this step, device synchronised after every layer. `
-      + 'The clocks between the layers cost a little, so the sum is above the step’s own forward.'),
+      + 'The clocks between the layers cost a little, so the sum is above the step’s own forward pass.'),
     make('ul.layer-list', {}, layerRow('embedding', 'before', before, most, total), ...each, layerRow('norm and head', 'head', head, most, total)),
   ];
 }
@@ -34,7 +34,7 @@ function layerList({ before, layers, head, replays }) {
 /** Opens the sheet for a step and fills it when the replay is done. */
 export async function openLayers(root, store, step) {
   const { body } = openSheet(root, { title: `Step ${step.index}, layer by layer`, name: 'layers',
-    hint: 'Where the forward’s milliseconds go. The step is run again against the same cache; looking changes nothing.' },
+    hint: 'Where the milliseconds of the forward pass go. The step is run again against the same cache; looking changes nothing.' },
   (into) => into.replaceChildren(waitLine(store, 'Replaying the step')));
   try {
     const answer = await store.send('layer_times', { step: step.index });

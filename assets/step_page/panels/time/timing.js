@@ -1,7 +1,7 @@
 /**
  * Where the milliseconds of each step went. Every number is measured; the prefill stands apart, on a scale of its own.
  *
- * The fact people get wrong: a prefill and a decode step are not one kind of thing. The first handles all prompt tokens
+ * A prefill and a decode step are not one kind of thing. The first handles all prompt tokens
  * at once, so its time belongs in no average over tokens.
  */
 
@@ -53,7 +53,7 @@ class TimingPanel {
     const numbers = [['median ', token, '/token'], [rate, ' tokens/s'], ['prefill ', prefill, ', ', prefillRate]]
       .map((words) => make('span.lp-stat', { title: 'measured' }, ...words));
     this.frame.aside(make('div.lp-stats', {}, ...numbers));
-    this.floorKey = make('span.lp-key', { hidden: true }, make('i', { data: { part: 'floor' } }), 'floor ', (this.stats.floor = make('b')));
+    this.floorKey = make('span.lp-key', { hidden: true }, make('i', { data: { part: 'floor' } }), 'lower bound ', (this.stats.floor = make('b')));
     this.measure = make('button.lp-toggle', { onclick: () => this.#measure() }, 'measure this machine');
     this.layers = make('button.lp-toggle', { onclick: () => openLayers(this.#page(), this.store, this.store.selected),
       title: 'Replay this step with a clock between its layers' }, 'per layer');
@@ -87,7 +87,7 @@ class TimingPanel {
     this.measure.hidden = !limits.models; // not in a class: it would slow everybody down
     this.layers.hidden = !selected?.index;
     setText(this.measure, machine ? 'measure again' : 'measure this machine');
-    this.measure.title = 'Under a second: how fast this machine reads, so that each step can stand on its floor';
+    this.measure.title = 'Under a second: how fast this machine reads, so that each step can be held against its lower bound';
     if (machine) this.floorKey.title = `${machineWords(machine)}; median over decode steps`;
     setText(this.stats.floor, times.length ? timesWords(median(times)) : machine ? 'take a step' : '');
   }
@@ -150,7 +150,7 @@ class TimingPanel {
     const times = step.timing_ms;
     if (!times) return this.tip.show(event.clientX, event.clientY, `step ${step.index}: ${fed}`, [], 'Rebuilt from its recipe, so not timed.');
     const rows = TIMING_PARTS.map(({ name, field }) => [name, formatMs(times[field])]);
-    const shared = step.batch_size > 1 ? [['batch', `${formatCount(step.batch_size)} sessions in this forward`]] : [];
+    const shared = step.batch_size > 1 ? [['batch', `${formatCount(step.batch_size)} sessions in this forward pass`]] : [];
     return this.tip.show(event.clientX, event.clientY, `step ${step.index}: ${fed}`, [...rows, ['total', formatMs(times.total)], ...floorRows(step, this.store.machine), ...shared], 'measured');
   }
 
@@ -165,8 +165,8 @@ class TimingPanel {
       return [step.index, step.phase, formatCount(read), ...parts, times ? formatMs(times.total) : 'not timed', per, step.batch_size, ...floor];
     });
     return {
-      caption: 'Time per step, measured; the floor is computed',
-      columns: ['step', 'phase', 'tokens read', ...TIMING_PARTS.map(({ name }) => name), 'total', 'forward per token read', 'batch', 'floor', 'forward'],
+      caption: 'Time per step, measured; the lower bound from memory bandwidth is computed',
+      columns: ['step', 'phase', 'tokens read', ...TIMING_PARTS.map(({ name }) => name), 'total', 'forward pass per token read', 'batch', 'lower bound', 'times the bound'],
       rows,
     };
   }

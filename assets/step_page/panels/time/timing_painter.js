@@ -7,7 +7,7 @@ import { formatMs, formatPlural } from '../../drawing/format.js';
 /** From the bottom of a bar to its top. */
 export const TIMING_PARTS = [
   { name: 'forward', field: 'forward', says: 'the one call of the model' },
-  { name: 'sampling', field: 'sample', says: 'stages, the draw, stop rules, of this session' },
+  { name: 'sampling', field: 'sample', says: 'logit processors, sampling and stop rules of this session' },
   { name: 'other', field: 'other', says: 'this session’s own bookkeeping, copies of caches and logits' },
   { name: 'wait', field: 'wait', says: 'others were served: before the forward pass, between its parts, and while their tokens were sampled' },
 ];

@@ -24,10 +24,10 @@ export function openPromptRows(root, store) {
   const sheet = openSheet(
     root,
     {
-      title: 'What the model would have said',
+      title: 'Predictions at every prompt position',
       name: 'prompt-rows',
       wide: true,
-      hint: 'Prefill can score a next token after every prompt token. Generation uses the last row only; these are all of them.',
+      hint: 'Prefill can give logits at every prompt position. Generation uses the last row only; these are all of them.',
     },
     (body) => body.append(waitLine(store, 'Reading the prompt’s rows')),
   );
@@ -35,7 +35,7 @@ export function openPromptRows(root, store) {
     .send('prompt_rows')
     .then((answer) => {
       for (const [id, piece] of Object.entries(answer.pieces ?? {})) store.pieces.set(Number(id), piece);
-      const columns = ['position', 'after', 'came next', 'its probability', '1st guess', '2nd', '3rd', '4th'];
+      const columns = ['position', 'after', 'came next', 'its probability', '1st', '2nd', '3rd', '4th'];
       const rows = (answer.rows ?? answer).map((row) => promptRowCells(store, row));
       sheet.body.replaceChildren(tableTwin(columns, rows, 'Raw probabilities, before sampling'));
     })

@@ -46,9 +46,9 @@ export function stripRanges(total, promptLength, focus, opened) {
 
 const STANDING_WORDS = {
   fed: 'fed in this step',
-  drawn: 'drawn in this step, not in the cache yet',
+  drawn: 'sampled in this step, not in the cache yet',
   cached: 'in the cache',
-  future: 'drawn later',
+  future: 'sampled later',
   waiting: 'not fed yet',
 };
 
