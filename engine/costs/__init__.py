@@ -4,6 +4,7 @@ Pure functions of plain numbers and one frozen `ModelShape`: no torch, no weight
 Bytes are bytes, times are seconds, rates are per second. What was measured is held against these.
 """
 
-from engine.costs.shape import CachedLayers, Experts, Latent, ModelShape, Window
+from engine.costs.shape import ModelShape
+from engine.costs.sizes import CachedLayers, Experts, Latent, Window
 
 __all__ = ["CachedLayers", "Experts", "Latent", "ModelShape", "Window"]

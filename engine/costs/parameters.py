@@ -8,10 +8,8 @@ looked up, not multiplied: it is held, and left out of the products.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from engine.costs.shape import ModelShape
+from engine.costs.sizes import Sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ class Parameters:
     matrices: int
 
 
-def count(shape: ModelShape) -> Parameters:
+def count(shape: Sizes) -> Parameters:
     """Parameters of a shape."""
     d, experts = shape.hidden_size, shape.experts
     embedding = shape.vocab_size * d
@@ -88,7 +86,7 @@ def count(shape: ModelShape) -> Parameters:
     )
 
 
-def _attention(shape: ModelShape) -> tuple[int, int]:
+def _attention(shape: Sizes) -> tuple[int, int]:
     """One layer's attention: its matrices, and everything."""
     d, n, latent = shape.hidden_size, shape.num_heads, shape.latent
     if latent:
@@ -104,14 +102,14 @@ def _attention(shape: ModelShape) -> tuple[int, int]:
     return matrices, matrices + biases + shape.qk_norm + n * shape.sinks
 
 
-def _mlp(shape: ModelShape, width: int, *, biased: bool) -> tuple[int, int]:
+def _mlp(shape: Sizes, width: int, *, biased: bool) -> tuple[int, int]:
     """One MLP or expert of a width: its matrices, and everything."""
     matrices = shape.mlp_matrices * shape.hidden_size * width
     biases = (shape.mlp_matrices - 1) * width + shape.hidden_size if biased else 0
     return matrices, matrices + biases
 
 
-def _always(shape: ModelShape) -> tuple[int, int]:
+def _always(shape: Sizes) -> tuple[int, int]:
     """What every token meets in the MLP of a layer with experts: matrices, and everything."""
     experts = shape.experts
     assert experts is not None

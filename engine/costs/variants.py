@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.costs.shape import CachedLayers, Latent, ModelShape
+from engine.costs.shape import ModelShape
+from engine.costs.sizes import CachedLayers, Latent
 
 
 def without_window(shape: ModelShape) -> ModelShape:

@@ -26,8 +26,8 @@ from transformers import (
     modeling_gguf_pytorch_utils,
 )
 
-from engine.decode.faults import is_out_of_memory
 from engine.errors import CorruptModel, UnsupportedModel
+from engine.forward.faults import is_out_of_memory
 from engine.models.bundled_wheel import fetch_gguf
 from engine.models.fit import check_fits, free_memory
 from engine.models.gguf_facts import DIGITS_THEN_GPT2, OWN_PATTERN, GgufFacts, read_facts

@@ -10,8 +10,8 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from engine.decode.faults import is_out_of_memory
 from engine.errors import LoupeError, ModelTooLarge, UnsupportedModel
+from engine.forward.faults import is_out_of_memory
 
 log = logging.getLogger(__name__)
 

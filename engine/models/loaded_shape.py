@@ -7,7 +7,8 @@ from typing import Any
 
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from engine.costs.shape import CachedLayers, ModelShape
+from engine.costs.shape import ModelShape
+from engine.costs.sizes import CachedLayers
 from engine.errors import InvalidConfig
 from engine.shapes.config import from_config
 

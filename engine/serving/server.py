@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal
 
-from engine.decode.faults import as_loupe_error, is_out_of_memory
 from engine.decode.stepping import Stepper
 from engine.errors import LoupeError, NumericalFailure
+from engine.forward.faults import as_loupe_error, is_out_of_memory
 from engine.measure.clocks import now_ms
 from engine.records import StepRecord
 from engine.serving.counters import Meter

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine.costs.shape import CachedLayers, Latent, Window
+from engine.costs.sizes import CachedLayers, Latent, Window
 from engine.errors import InvalidConfig
 from engine.shapes.dialects import Dialect
 from engine.shapes.fields import Fields

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.costs.shape import Experts, Latent
+from engine.costs.sizes import Experts, Latent
 from engine.errors import InvalidConfig
 from engine.shapes.dialects import Dialect
 from engine.shapes.fields import Fields

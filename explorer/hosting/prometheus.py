@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from engine.serving.counters import EngineCounters
-
-if TYPE_CHECKING:
-    from explorer.hosting.runtime import Runtime
+from explorer.hosting.health import Health
+from explorer.hosting.leases import Registry
+from explorer.hosting.waiting_line import Door
 
 log = logging.getLogger(__name__)
 
@@ -26,11 +26,23 @@ BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
 INFINITE = float("inf")
 
 
-class ClassCollector(Collector):
-    """Reads a runtime at every scrape."""
+class Served(Protocol):
+    """What the numbers are read from: the tabs, the line before the door, and the engines."""
 
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
+    tabs: Registry[Any]
+    door: Door
+    health: Health
+
+    def counters(self) -> EngineCounters:
+        """What all engines have done and hold."""
+        ...
+
+
+class ClassCollector(Collector):
+    """Reads everything at every scrape."""
+
+    def __init__(self, served: Served) -> None:
+        self._served = served
 
     def describe(self) -> list[Metric]:
         """Nothing ahead of time: describing by collecting would ask for the model when the server starts."""
@@ -38,7 +50,7 @@ class ClassCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Every number of this moment."""
-        there, counters = self._runtime, self._runtime.counters()
+        there, counters = self._served, self._served.counters()
         yield from _gauges(
             ("loupe_sessions", "Tabs that take up a place.", there.tabs.in_use()),
             ("loupe_sessions_known", "Tabs with a recipe, asleep or not.", len(there.tabs)),
@@ -62,17 +74,17 @@ class ClassCollector(Collector):
         )
 
 
-def registry_of(runtime: Runtime) -> CollectorRegistry:
+def registry_of(served: Served) -> CollectorRegistry:
     """A registry of its own: the library's global one says more about the process than a scrape needs."""
     registry = CollectorRegistry()
-    registry.register(ClassCollector(runtime))
+    registry.register(ClassCollector(served))
     return registry
 
 
-def serve(runtime: Runtime, port: int) -> None:
+def serve(served: Served, port: int) -> None:
     """Start answering on 127.0.0.1. A port that is taken costs the numbers, not the class."""
     try:
-        start_http_server(port, addr=LOOPBACK, registry=registry_of(runtime))
+        start_http_server(port, addr=LOOPBACK, registry=registry_of(served))
     except OSError as error:
         log.error("no metrics: port %d of %s cannot be had (%s)", port, LOOPBACK, error)
 

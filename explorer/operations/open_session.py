@@ -16,9 +16,9 @@ from engine.config import Recipe, StopRules
 from engine.errors import LoupeError, SessionError, SessionFinished
 from engine.tokens import Role
 from explorer.hosting import disconnect
-from explorer.hosting.admission import new_session
 from explorer.links.link import Link, Settings, digest
 from explorer.operations import checked, run_steps
+from explorer.operations.new_session import new_session
 from explorer.operations.operation import Args, Running, Value, plain
 from explorer.operations.run_steps import Ahead
 from explorer.workspace import recipe_json

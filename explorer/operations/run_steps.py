@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from engine.config import PRESETS, Recipe, SamplingParams, StopRules
 from engine.errors import SessionError, UnknownToken
 from explorer.engines import bridge
-from explorer.hosting.admission import new_session, placed
 from explorer.hosting.pace import ALARM
 from explorer.operations import checked
 from explorer.operations.checked import BadCommand
+from explorer.operations.new_session import new_session, placed
 from explorer.operations.operation import Args, Running, Value, active, at_once, plain, step_of
 from explorer.workspace.branch import give_up
-from explorer.workspace.dropped import dropped_by
 from explorer.workspace.examples import PromptMode
 from explorer.workspace.workspace import Workspace
 
@@ -54,7 +53,7 @@ def start_run(workspace: Workspace, prompt: str, mode: PromptMode) -> Running:
         give_up(session)
         raise
     workspace.keep_settings()
-    workspace.dropped = dropped_by("prefill", workspace, workspace.branches) or workspace.dropped
+    workspace.dropped = workspace.before("prefill", workspace.branches) or workspace.dropped
     workspace.start_over()
     workspace.add(session).look_ahead(record)
     workspace.prompt, workspace.mode, workspace.notes = _clean(prompt), mode, encoded.notes
@@ -78,7 +77,7 @@ def rewind(workspace: Workspace, args: Args) -> Running:
     """Forget what came after a step."""
     branch = active(workspace)
     kept = step_of(branch, args)
-    dropped = dropped_by("rewind", workspace, [branch]) if kept < branch.newest else workspace.dropped
+    dropped = workspace.before("rewind", [branch]) if kept < branch.newest else workspace.dropped
     yield branch.session.rewind(kept)
     workspace.dropped = dropped
     return plain(step=kept)
@@ -115,7 +114,7 @@ def force(workspace: Workspace, args: Args) -> Running:
     size = workspace.engine.info.vocab_size
     if token_id >= size:  # asked before anything is rewound
         raise UnknownToken(f"There is no token {token_id}: ids go from 0 to {size - 1:,}.")
-    dropped = dropped_by("force", workspace, [branch])
+    dropped = workspace.before("force", [branch])
     if at < branch.newest:
         yield branch.session.rewind(at)
         workspace.dropped = dropped
@@ -128,7 +127,7 @@ def force(workspace: Workspace, args: Args) -> Running:
 def reset(workspace: Workspace, args: Args) -> Value:
     """Forget every run; the settings stay."""
     workspace.keep_settings()
-    workspace.dropped = dropped_by("reset", workspace, workspace.branches) or workspace.dropped
+    workspace.dropped = workspace.before("reset", workspace.branches) or workspace.dropped
     workspace.start_over()
     workspace.prompt, workspace.notes = None, ()
     return plain()

@@ -14,7 +14,7 @@ from explorer.live.token_payload import TokenList
 from explorer.operations.open_session import session_of
 from explorer.operations.operation import Args, Running, plain
 from explorer.workspace.branch import Branch, give_up
-from explorer.workspace.dropped import Dropped, dropped_by
+from explorer.workspace.dropped import Dropped
 from explorer.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def undo(workspace: Workspace, args: Args) -> Running:
     dropped = workspace.dropped
     if dropped is None:
         raise SessionError("There is nothing to undo: no token was forced and no run was dropped.")
-    now = dropped_by("undo", workspace, workspace.branches)
+    now = workspace.before("undo", workspace.branches)
     sessions = yield from _sessions_of(workspace, dropped)
     by_id = {branch.id: branch for branch in workspace.branches}
     in_place = dropped.act in ("force", "rewind") and dropped.active in by_id

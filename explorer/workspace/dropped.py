@@ -6,7 +6,6 @@ A recipe gives the run back, tokens and all, by one prefill. Step times are meas
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -16,7 +15,6 @@ from explorer.workspace.examples import PromptMode
 
 if TYPE_CHECKING:
     from explorer.workspace.branch import Branch
-    from explorer.workspace.workspace import Workspace
 
 Act: TypeAlias = Literal["force", "rewind", "prefill", "reset", "undo"]
 
@@ -55,16 +53,8 @@ class Dropped:
     number: int = field(default_factory=lambda: next(_numbers))
 
 
-def dropped_by(act: Act, workspace: Workspace, branches: Sequence[Branch]) -> Dropped | None:
-    """Call it before the act; None where there is no step that could be dropped."""
-    if workspace.active is None or not workspace.active.records:
-        return None
-    runs = tuple(_as_it_is(branch) for branch in branches if branch.records)
-    active = workspace.active
-    return Dropped(act, runs, active.id, len(active.records), workspace.prompt, workspace.mode, workspace.notes)
-
-
-def _as_it_is(branch: Branch) -> DroppedRun:
+def run_as_it_is(branch: Branch) -> DroppedRun:
+    """A run, kept as its recipe."""
     snapshot = branch.session.snapshot
     roles = snapshot.roles[: len(snapshot.recipe.prompt_ids)]
     return DroppedRun(branch.id, branch.parent, branch.at, snapshot.recipe, roles)

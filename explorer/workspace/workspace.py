@@ -7,6 +7,7 @@ Nothing here waits: operations.py asks the engine and changes a workspace only o
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from explorer.links.link import Link
 from explorer.links.write import is_server_path, link_of
 from explorer.live.token_payload import TokenList
 from explorer.workspace.branch import Branch, give_up
-from explorer.workspace.dropped import Dropped
+from explorer.workspace.dropped import Act, Dropped, run_as_it_is
 from explorer.workspace.examples import PromptMode
 from explorer.workspace.recipe_json import SavedSession
 
@@ -161,6 +162,13 @@ class Workspace:
         self.sampling, self.stop, self.seed = other.sampling, other.stop, other.seed
         self.asks = None
         self.dropped = None  # its tokens are another model's
+
+    def before(self, act: Act, branches: Sequence[Branch]) -> Dropped | None:
+        """What there is before an act; None where there is no step that could be dropped."""
+        if self.active is None or not self.active.records:
+            return None
+        runs = tuple(run_as_it_is(branch) for branch in branches if branch.records)
+        return Dropped(act, runs, self.active.id, len(self.active.records), self.prompt, self.mode, self.notes)
 
     def close(self) -> list[Future[None]]:
         """Give up every run, and the model. The Futures say when the places are free."""

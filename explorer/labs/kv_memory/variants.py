@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from engine.costs.shape import CachedLayers, ModelShape
+from engine.costs.shape import ModelShape
+from engine.costs.sizes import CachedLayers
 from engine.costs.variants import with_key_heads, without_window, written_out
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.costs.shape import CachedLayers, ModelShape
+from engine.costs.shape import ModelShape
+from engine.costs.sizes import CachedLayers
 from engine.shapes import NAMED
 from engine.studies.uncached import RaceStep, Turn
 from explorer.labs.without_cache import figures
