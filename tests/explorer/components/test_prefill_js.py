@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
 
-pytestmark = pytest.mark.browser
+from tests.explorer.components.js_page import script
 
-SCRIPTS = Path(__file__).parents[3] / "assets" / "step_page"
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
 def page(browser: Browser) -> Iterator[Page]:
-    source = "\n".join((SCRIPTS / name).read_text() for name in ("format.js", "prefill.js", "floor.js"))
+    source = "\n".join(script(name) for name in ("format.js", "prefill.js", "floor.js"))
     lines = [line.removeprefix("export ") for line in source.splitlines() if not line.startswith("import ")]
     opened = browser.new_page()
     opened.set_content("<title>prefill</title>")

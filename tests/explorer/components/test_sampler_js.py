@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,11 +21,11 @@ from torch import Tensor
 from engine.config import PRESETS, SamplingParams
 from engine.decode.sampling import run_stages, summarise
 from engine.records import Candidates
+from tests.explorer.components.js_page import script
 
 pytestmark = pytest.mark.browser
 
 VOCAB = 49_152
-SCRIPTS = Path(__file__).parents[3] / "assets" / "step_page" / "panels" / "next_token"
 EXACT = 1e-6
 ESTIMATED = 0.001
 
@@ -80,7 +79,7 @@ def context_of(logits: Tensor, seed: int) -> list[int]:
 @pytest.fixture(scope="module")
 def page(browser: Browser) -> Iterator[Page]:
     """An empty page with the script loaded as a module and whatIf within reach."""
-    source = "\n".join((SCRIPTS / name).read_text() for name in ("sampler_stages.js", "sampler.js"))
+    source = "\n".join(script(name) for name in ("sampler_stages.js", "sampler.js"))
     lines = [line.removeprefix("export ") for line in source.splitlines() if not line.startswith("import ")]
     opened = browser.new_page()
     opened.set_content("<title>sampler</title>")

@@ -12,7 +12,7 @@ from explorer.pages.theme import PALETTES, format_bytes, format_count
 
 ROOT = Path(__file__).resolve().parents[3]
 CONFIG = ROOT / ".streamlit" / "config.toml"
-COLOURS = (ROOT / "assets" / "step_page" / "colours.css").read_text()
+COLOURS = (ROOT / "assets" / "step_page" / "style" / "colours.css").read_text()
 TEXTS = ("text", "mute", "accent", "prompt", "template", "gen", "forced", "k", "v", "bad")
 EDGES = ("faint", "control")
 
