@@ -24,9 +24,24 @@ if TYPE_CHECKING:
     from engine.tokens import EncodedPrompt
 
 INFO_FIELDS = (
-    "id", "name", "architecture", "origin", "licence", "folder", "dtype", "device", "parameters", "weight_bytes",
-    "num_layers", "num_heads", "num_kv_heads", "head_dim", "vocab_size", "kv_bytes_per_token", "context_limit",
-)  # fmt: skip
+    "id",
+    "name",
+    "architecture",
+    "origin",
+    "licence",
+    "folder",
+    "dtype",
+    "device",
+    "parameters",
+    "weight_bytes",
+    "num_layers",
+    "num_heads",
+    "num_kv_heads",
+    "head_dim",
+    "vocab_size",
+    "kv_bytes_per_token",
+    "context_limit",
+)
 READER_GONE = 141  # what a shell reports of a program that SIGPIPE ended
 SHORT_NAMES = {"num_layers": "layers", "num_heads": "heads", "num_kv_heads": "kv_heads", "vocab_size": "vocab"}
 

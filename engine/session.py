@@ -142,8 +142,12 @@ class DecodeSession(SessionRequests):
 
         def work() -> None:
             state = self._state
-            recipe = Recipe(state.model_id, sampling=sampling or state.sampling, stop=stop or state.stop,
-                            seed=state.seed if seed is None else seed)  # fmt: skip
+            recipe = Recipe(
+                state.model_id,
+                sampling=sampling or state.sampling,
+                stop=stop or state.stop,
+                seed=state.seed if seed is None else seed,
+            )
             state.sampling, state.stop, state.seed = recipe.sampling, self._capped(recipe.stop), recipe.seed
             if state.records and stop is not None:
                 self.engine.stepper.recheck(state)

@@ -139,10 +139,28 @@ def rows(summary: Summary) -> list[Row]:
 
 
 HEAD = (
-    "students", "batching", "clicks", "p50 ms", "p95 ms", "p99 ms", "tokens/s", "batch", "largest", "lost", "doubled",
-    "unanswered", "errors", "MB/session", "= wait +", "forward +", "sample +", "record +", "around",
-    "CPU ms/step", "load",
-)  # fmt: skip
+    "students",
+    "batching",
+    "clicks",
+    "p50 ms",
+    "p95 ms",
+    "p99 ms",
+    "tokens/s",
+    "batch",
+    "largest",
+    "lost",
+    "doubled",
+    "unanswered",
+    "errors",
+    "MB/session",
+    "= wait +",
+    "forward +",
+    "sample +",
+    "record +",
+    "around",
+    "CPU ms/step",
+    "load",
+)
 
 
 def line(s: Summary) -> tuple[str, ...]:
@@ -150,10 +168,19 @@ def line(s: Summary) -> tuple[str, ...]:
     numbers = (s.p50_ms, s.p95_ms, s.p99_ms, s.tokens_per_s, s.batch_forward)
     parts = (s.wait_ms, s.forward_ms, s.sample_ms, s.record_ms, s.around_ms, s.server_ms_per_step)
     return (
-        str(s.clients), "on" if s.batching else "off", str(s.clicks), *(f"{value:.1f}" for value in numbers),
-        str(s.batch_largest), str(s.lost), str(s.doubled), str(s.unanswered), str(s.errors), f"{s.session_mb:.1f}",
-        *(f"{value:.1f}" for value in parts), f"{s.load_average[0]:.1f}-{s.load_average[1]:.1f}",
-    )  # fmt: skip
+        str(s.clients),
+        "on" if s.batching else "off",
+        str(s.clicks),
+        *(f"{value:.1f}" for value in numbers),
+        str(s.batch_largest),
+        str(s.lost),
+        str(s.doubled),
+        str(s.unanswered),
+        str(s.errors),
+        f"{s.session_mb:.1f}",
+        *(f"{value:.1f}" for value in parts),
+        f"{s.load_average[0]:.1f}-{s.load_average[1]:.1f}",
+    )
 
 
 def columns(lines: Sequence[Sequence[str]]) -> str:

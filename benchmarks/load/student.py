@@ -16,8 +16,17 @@ from benchmarks.load.seen import Seen
 Habit = Literal["clicks", "plays", "pastes", "reloads", "vanishes"]
 
 CLASS: tuple[Habit, ...] = (
-    "clicks", "plays", "clicks", "pastes", "clicks", "reloads", "clicks", "vanishes", "clicks", "clicks",
-)  # fmt: skip
+    "clicks",
+    "plays",
+    "clicks",
+    "pastes",
+    "clicks",
+    "reloads",
+    "clicks",
+    "vanishes",
+    "clicks",
+    "clicks",
+)
 PROMPTS = ("The cat sat on the", "Once upon a time", "In the beginning", "My favourite number is", "To be or not to")
 WORDS = ("the river", "under a bridge", "carries light", "and small boats", "while somebody", "on the bank", "counts")
 ESSAY_PHRASES = 250  # some 600 tokens

@@ -5,7 +5,7 @@ Recent steps answer from what was captured; older ones are replayed against the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 
 import numpy as np
 import torch
@@ -20,13 +20,12 @@ from engine.errors import PromptTooLong, UnknownHead, UnknownLayer, UnsupportedM
 from engine.forward.attention import rows_of_layers
 from engine.forward.forward_pass import LayerQuery
 from engine.forward.model_runner import ModelRunner
+from engine.progress import OnProgress
 from engine.records import Candidates, Stage, TokenStanding
 from engine.tiles import HeadInputs
 
 LONGEST_MAP = 4_096  # tokens of a prompt whose map is made: 67 MB of float32
 MAP_ROWS = 64  # replayed at a time, so that others step in between
-
-Progress = Callable[[int, int], None]
 
 
 def logits_at(runner: ModelRunner, state: SessionState, step: int) -> Tensor:
@@ -54,7 +53,7 @@ def attention_at(runner: ModelRunner, state: SessionState, step: int) -> NDArray
 
 
 def prompt_attention(
-    runner: ModelRunner, state: SessionState, layer: int, head: int, progress: Progress
+    runner: ModelRunner, state: SessionState, layer: int, head: int, progress: OnProgress
 ) -> Generator[None, None, NDArray[np.float32]]:
     """Weights (T, T) of one head over the prompt: row = query, column = key. Found by replaying up to `layer`.
 

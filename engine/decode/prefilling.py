@@ -6,7 +6,7 @@ decode steps in between and a pasted essay never freezes a class.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -21,10 +21,9 @@ from engine.forward.capture import Capture, CaptureRing
 from engine.forward.kv_store import KVStore
 from engine.forward.model_runner import Feed, ModelRunner
 from engine.measure.clocks import OwnTime
+from engine.progress import OnProgress
 from engine.records import PromptRow, StepRecord
 from engine.tokens import EncodedPrompt, Role
-
-Progress = Callable[[int, int], None]
 
 ROWS_AT_ONCE = 64  # rows of logits held at a time: 64 x 49,152 x 4 B = 12.6 MB
 RECORDS_AT_ONCE = 8  # made again in one piece: some 20 ms
@@ -81,7 +80,7 @@ def require_prompt(
 
 
 def feed(
-    runner: ModelRunner, store: KVStore, token_ids: Sequence[int], chunk: int, progress: Progress
+    runner: ModelRunner, store: KVStore, token_ids: Sequence[int], chunk: int, progress: OnProgress
 ) -> Generator[None, None, Fed]:
     """Make `store` hold `token_ids`, at most `chunk` of them per forward; what it holds of them is not run."""
     reused, spent, paused, forwards = store.length, 0.0, 0.0, 0
@@ -100,7 +99,7 @@ def feed(
 
 
 def feed_prompt(
-    stepper: Stepper, state: SessionState, prompt_ids: tuple[int, ...], chunk: int, progress: Progress
+    stepper: Stepper, state: SessionState, prompt_ids: tuple[int, ...], chunk: int, progress: OnProgress
 ) -> Generator[None, None, Fed]:
     """A new store for `state`, fed; what another session has prefilled, or is prefilling just now, is copied."""
     prefixes = stepper.prefixes
@@ -123,7 +122,7 @@ def feed_prompt(
 
 
 def prefill(
-    stepper: Stepper, state: SessionState, prompt: EncodedPrompt, *, asked_ms: float, chunk: int, progress: Progress
+    stepper: Stepper, state: SessionState, prompt: EncodedPrompt, *, asked_ms: float, chunk: int, progress: OnProgress
 ) -> Generator[None, None, StepRecord]:
     """Put a new prompt in place of whatever `state` holds, and draw its first token."""
     require_prompt(prompt.ids, stepper.info, stepper.most_kv_bytes)
@@ -157,7 +156,7 @@ def _fresh(state: SessionState, store: KVStore, prompt_ids: tuple[int, ...], rol
 
 
 def rebuild(
-    stepper: Stepper, state: SessionState, recipe: Recipe, roles: Sequence[Role], *, chunk: int, progress: Progress
+    stepper: Stepper, state: SessionState, recipe: Recipe, roles: Sequence[Role], *, chunk: int, progress: OnProgress
 ) -> Generator[None, None, None]:
     """Fill `state` from a recipe: the cache by prefilling, the records from the rows that come out."""
     if not recipe.prompt_ids:
@@ -177,7 +176,7 @@ def rebuild(
 
 
 def _redo_continuation(
-    stepper: Stepper, fresh: SessionState, recipe: Recipe, progress: Progress
+    stepper: Stepper, fresh: SessionState, recipe: Recipe, progress: OnProgress
 ) -> Generator[None, None, None]:
     """Feed what a recipe has chosen, many tokens a forward; one record for each row that comes out."""
     for start in range(0, len(recipe.chosen) - 1, ROWS_AT_ONCE):
@@ -200,7 +199,7 @@ def _redo(stepper: Stepper, fresh: SessionState, recipe: Recipe, facts: ForwardF
 
 
 def restore_cache(
-    stepper: Stepper, state: SessionState, *, chunk: int, progress: Progress
+    stepper: Stepper, state: SessionState, *, chunk: int, progress: OnProgress
 ) -> Generator[None, None, None]:
     """Fill a released cache again, the prompt from where others share it, if they do; the records are still there."""
     ids = state.token_ids[:-1]
@@ -214,7 +213,7 @@ def restore_cache(
 
 
 def prompt_rows(
-    runner: ModelRunner, state: SessionState, progress: Progress
+    runner: ModelRunner, state: SessionState, progress: OnProgress
 ) -> Generator[None, None, tuple[PromptRow, ...]]:
     """What the model would have said after each prompt token, by replaying the prompt."""
     ids = state.prompt_ids

@@ -108,9 +108,13 @@ class ModelRunner:
         for store in stores:
             store.prompt_length = store.prompt_length or num_new
         forward_pass = ForwardPass(
-            stores, [s.length for s in stores], num_new, keep_queries=self.keep_queries, direct=self.keys_are_cached,
+            stores,
+            [s.length for s in stores],
+            num_new,
+            keep_queries=self.keep_queries,
+            direct=self.keys_are_cached,
             pause=self._pause(num_new),
-        )  # fmt: skip
+        )
         logits, elapsed = self._timed(forward_pass, [feed.token_ids for feed in batch], logit_rows)
         host = logits.float().cpu()  # (B, R, V)
         # Cloned, so that what one session keeps of a step does not keep the whole batch's logits alive.
@@ -129,9 +133,14 @@ class ModelRunner:
         empty = self.new_store()
         empty.prompt_length = len(token_ids)
         forward_pass = ForwardPass(
-            [empty], [0], len(token_ids), keep_queries=self.keep_queries, keeps_cache=False,
-            direct=self.keys_are_cached, pause=self._pause(len(token_ids)),
-        )  # fmt: skip
+            [empty],
+            [0],
+            len(token_ids),
+            keep_queries=self.keep_queries,
+            keeps_cache=False,
+            direct=self.keys_are_cached,
+            pause=self._pause(len(token_ids)),
+        )
         logits, elapsed = self._timed(forward_pass, [tuple(token_ids)], "last")
         assert empty.reserved_bytes == 0, "a forward without a cache writes none"
         return ForwardResult((RowResult(logits[0].float().cpu(), forward_pass.queries[0]),), elapsed)
@@ -156,9 +165,16 @@ class ModelRunner:
         wanted = weights_of if queries_to is None else weights_of | {queries_to}
         stop_after = max(wanted) if logit_rows == "none" and wanted else None
         forward_pass = ForwardPass(
-            [store], [start], len(token_ids), keep_queries=queries_to is not None, weights_of=weights_of,
-            weights_of_head=head, read_only=True, stop_after=stop_after, direct=self.keys_are_cached,
-        )  # fmt: skip
+            [store],
+            [start],
+            len(token_ids),
+            keep_queries=queries_to is not None,
+            weights_of=weights_of,
+            weights_of_head=head,
+            read_only=True,
+            stop_after=stop_after,
+            direct=self.keys_are_cached,
+        )
         try:
             logits = self._call(forward_pass, [tuple(token_ids)], logit_rows)
         except LayersDone:

@@ -12,7 +12,7 @@ from engine.kernels.choice import Shape
 from engine.kernels.fast_modules import FastAttention, FastLayer, FastLinear, FastMLP, FastNorm, abandon, adopt
 from engine.kernels.joined_weights import Matrix
 from engine.kernels.layer_inputs import SharedInputs
-from engine.kernels.linear import Method, Product, Run, fixed
+from engine.kernels.linear import FixedProduct, Method, Product, fixed
 from engine.kernels.row_path import WIDEST, RowLayer, RowNorm, RowSizes, RowVectors
 
 MIXINS: Mapping[str, type[nn.Module]] = {"product": FastLinear, "qkv": FastAttention, "gate_up": FastMLP}
@@ -86,7 +86,7 @@ class _RowBuilder:
         )
         return True
 
-    def _run(self, owner: nn.Module, x: Tensor, y: Tensor) -> Run:
+    def _run(self, owner: nn.Module, x: Tensor, y: Tensor) -> FixedProduct:
         matrix = self._matrices[id(owner)]
         return fixed(matrix.weight, matrix.bias, self._chosen[matrix.shape][1], self._threads, x, y)
 

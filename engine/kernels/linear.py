@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 Kernel = Callable[[Tensor], Tensor]  # (..., K) -> (..., O)
-Run = Callable[[], object]  # a product whose input and output are fixed
+FixedProduct = Callable[[], object]  # a product whose input and output are fixed
 Build = Callable[[Tensor, Tensor | None, int], Kernel | None]  # weight (O, K), bias (O,), threads; None: cannot
 
 ROW_STEPS = (1, 4, 8, 32)  # a kernel is measured at each of these; rows between two of them use the upper one's
@@ -103,7 +103,7 @@ METHODS = (  # in order of preference where two are equally fast
 )
 
 
-def fixed(weight: Tensor, bias: Tensor | None, method: Method, threads: int, x: Tensor, y: Tensor) -> Run:
+def fixed(weight: Tensor, bias: Tensor | None, method: Method, threads: int, x: Tensor, y: Tensor) -> FixedProduct:
     """The product of one row from `x` (K,) into `y` (O,), always the same two tensors."""
     out, width = weight.shape
     count = _block_count(weight, threads)

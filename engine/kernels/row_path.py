@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.kernels.layer_inputs import Floats, LayerInputs
-from engine.kernels.linear import Run
+from engine.kernels.linear import FixedProduct
 
 WIDEST = 8192  # numpy's dot product starts threads beyond 10,000
 
@@ -90,10 +90,10 @@ class RowLayer:
     activation: nn.Module
     first_norm: RowNorm
     second_norm: RowNorm
-    qkv: Run
-    out: Run
-    gate_up: Run
-    down: Run
+    qkv: FixedProduct
+    out: FixedProduct
+    gate_up: FixedProduct
+    down: FixedProduct
 
     def takes(self, hidden_states: Tensor, cache: object) -> bool:
         """One row with a cache, and nobody listening inside the layer."""

@@ -33,7 +33,7 @@ SIDES = (256, 512, 1024, 2048, 4096, 8192)  # of the square products, tried upwa
 LONG_S = 0.02  # a product that takes longer is large enough
 MEMORY_SHARE = 0.25  # of what is free
 
-Run = Callable[[], object]
+Pass = Callable[[], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,14 +134,14 @@ def _sweep(device: torch.device, dtype: torch.dtype) -> tuple[Rate, str, int]:
     weights = [torch.full((rows, WIDTH), 0.5, dtype=dtype, device=device) for _ in range(count)]  # (O, K) each
     x = torch.full((1, WIDTH), 0.5, dtype=dtype, device=device)
     size = sum(weight.numel() * weight.element_size() for weight in weights)
-    passes: dict[str, list[Run]] = {
+    passes: dict[str, list[Pass]] = {
         name: [partial(kernel, x) for kernel in kernels] for name, kernels in _kernels(weights, x).items()
     }
     method = _quickest({name: runs[:SAMPLE] for name, runs in passes.items()}, device)
     return _rate(size, _times(passes[method], device, SWEEP_S)), method, size
 
 
-def _quickest(samples: dict[str, list[Run]], device: torch.device) -> str:
+def _quickest(samples: dict[str, list[Pass]], device: torch.device) -> str:
     """The method that takes least over a few matrices, each at its best of a few rounds, all methods in turn."""
     times: dict[str, list[list[float]]] = {name: [] for name in samples}
     for _ in range(ROUNDS):
@@ -188,7 +188,7 @@ def _runs(kernel: Kernel, x: Tensor) -> bool:
     return True
 
 
-def _times(runs: list[Run], device: torch.device, budget: float) -> list[list[float]]:
+def _times(runs: list[Pass], device: torch.device, budget: float) -> list[list[float]]:
     """Passes over all runs until the time is up, as seconds of each run."""
     passes: list[list[float]] = []
     started = time.perf_counter()
@@ -197,7 +197,7 @@ def _times(runs: list[Run], device: torch.device, budget: float) -> list[list[fl
     return passes
 
 
-def _seconds(run: Run, device: torch.device) -> float:
+def _seconds(run: Pass, device: torch.device) -> float:
     synchronise(device)
     started = time.perf_counter()
     run()
@@ -207,7 +207,7 @@ def _seconds(run: Run, device: torch.device) -> float:
 
 def _multiply(device: torch.device, dtype: torch.dtype) -> tuple[Rate, int]:
     """Square products of several sizes, larger while they are quick; the size that is fastest."""
-    products: dict[int, Run] = {}
+    products: dict[int, Pass] = {}
     for side in SIDES:
         products[side] = _square(side, device, dtype)
         products[side]()
@@ -218,7 +218,7 @@ def _multiply(device: torch.device, dtype: torch.dtype) -> tuple[Rate, int]:
     return _rate(2 * side**3, times[side]), side
 
 
-def _square(side: int, device: torch.device, dtype: torch.dtype) -> Run:
+def _square(side: int, device: torch.device, dtype: torch.dtype) -> Pass:
     a = torch.full((side, side), 0.5, dtype=dtype, device=device)
     b = torch.full((side, side), 0.5, dtype=dtype, device=device)
     return partial(torch.mm, a, b, out=torch.empty_like(a))

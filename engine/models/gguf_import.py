@@ -33,17 +33,18 @@ from engine.models.fit import check_fits, free_memory
 from engine.models.gguf_facts import DIGITS_THEN_GPT2, OWN_PATTERN, GgufFacts, read_facts
 from engine.models.gguf_kinds import check_built, check_sizes
 from engine.models.load_errors import in_short
-from engine.models.model_folder import Facts, Progress, import_once, is_whole, model_path, path_for_file
+from engine.models.model_folder import Facts, import_once, is_whole, model_path, path_for_file
 from engine.models.registry import ModelSpec
 from engine.models.tokenizer_files import SAMPLE, differs_from_beside
 from engine.models.transformers_output import quiet_transformers
+from engine.progress import OnLoading
 from engine.text.token_bytes import vocabulary_bytes
 
 FLOAT32_BYTES = 4
 TOKENIZER_ROOM = 60_000_000  # disk for everything that is not weights
 
 
-def import_spec(spec: ModelSpec, progress: Progress) -> Path:
+def import_spec(spec: ModelSpec, progress: OnLoading) -> Path:
     """The folder of a registry model: fetched and imported the first time, found at once later."""
 
     def build(folder: Path) -> Facts:
@@ -55,7 +56,7 @@ def import_spec(spec: ModelSpec, progress: Progress) -> Path:
     return import_once(model_path(spec.id), spec.import_bytes, build, progress)
 
 
-def import_gguf(path: Path, progress: Progress) -> Path:
+def import_gguf(path: Path, progress: OnLoading) -> Path:
     """The folder made from a person's own GGUF file."""
     target = path_for_file(path)
     if is_whole(target):
@@ -67,7 +68,7 @@ def import_gguf(path: Path, progress: Progress) -> Path:
     return import_once(target, needed, lambda folder: convert(path, folder, progress), progress)
 
 
-def convert(path: Path, folder: Path, progress: Progress) -> Facts:
+def convert(path: Path, folder: Path, progress: OnLoading) -> Facts:
     """Write config, weights and tokenizer of a GGUF file into an empty folder."""
     progress("Reading the GGUF file", 0.40)
     facts = read_facts(path)
@@ -117,7 +118,7 @@ def _alone(facts: GgufFacts) -> Iterator[dict[str, Any]]:
         }
 
 
-def _write_model(facts: GgufFacts, folder: Path, progress: Progress) -> list[str]:
+def _write_model(facts: GgufFacts, folder: Path, progress: OnLoading) -> list[str]:
     model = _unpack(facts, progress)
     notes = []
     config = model.config
@@ -142,7 +143,7 @@ def _write_model(facts: GgufFacts, folder: Path, progress: Progress) -> list[str
     return notes
 
 
-def _unpack(facts: GgufFacts, progress: Progress) -> PreTrainedModel:
+def _unpack(facts: GgufFacts, progress: OnLoading) -> PreTrainedModel:
     """The model with its weights in float32, as if it had never been quantised."""
     low, high = 0.45, 0.70
     text = f"Unpacking {facts.values / 1e6:,.1f} M weights from {facts.quantised}"

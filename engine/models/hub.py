@@ -13,9 +13,9 @@ from huggingface_hub.errors import GatedRepoError, HFValidationError, Repository
 
 from engine.errors import ImportFailed, ModelNotFound, ModelUnreachable, UnsupportedModel
 from engine.models.fit import check_fits
-from engine.models.model_folder import Progress
 from engine.models.placement import device_for, dtype_for, free_on, memory_of
 from engine.models.safetensors_files import INTEGERS, SINGLE, chosen_of
+from engine.progress import OnLoading
 
 if TYPE_CHECKING:
     import torch
@@ -26,7 +26,7 @@ FILES = ["*.json", "*.jinja", "*.txt", "tokenizer.model"]  # and one set of weig
 
 
 def fetch_from_hub(
-    repo: str, progress: Progress, device: str, dtype: str, *, token: Literal[False] | None = None
+    repo: str, progress: OnLoading, device: str, dtype: str, *, token: Literal[False] | None = None
 ) -> tuple[Path, str]:
     """The local folder of a Hub model, and its licence. Without a network, what was fetched earlier.
 
@@ -54,7 +54,7 @@ def _licence(info: HubInfo) -> str:
 
 
 def _download(
-    repo: str, info: HubInfo, progress: Progress, device: str, dtype: str, token: Literal[False] | None
+    repo: str, info: HubInfo, progress: OnLoading, device: str, dtype: str, token: Literal[False] | None
 ) -> Path:
     sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
     weights = chosen_of(sizes)

@@ -30,12 +30,13 @@ from engine.models.architecture import check_sizes, read_config
 from engine.models.fit import check_fits
 from engine.models.info import describe
 from engine.models.load_errors import in_short, in_words
-from engine.models.model_folder import Progress, check_contents, forget, read_manifest
+from engine.models.model_folder import check_contents, forget, read_manifest
 from engine.models.placement import device_for, dtype_for, free_on, memory_of
 from engine.models.safetensors_files import held_bytes, read_headers
 from engine.models.source import Source, locate
 from engine.models.tokenizer_files import read_tokenizer
 from engine.models.transformers_output import quiet_transformers
+from engine.progress import OnLoading
 from engine.text.tokenizer import Tokenizer
 
 
@@ -48,7 +49,7 @@ class LoadedModel:
     tokenizer: Tokenizer
 
 
-def load_model(config: EngineConfig, progress: Progress | None = None) -> LoadedModel:
+def load_model(config: EngineConfig, progress: OnLoading | None = None) -> LoadedModel:
     """The model `config` names: in eval mode, on its device, its parameters not asking for gradients."""
     report = progress or (lambda text, done: None)
     use_threads(config.threads)
@@ -79,7 +80,7 @@ def use_threads(wanted: int) -> None:
             return
 
 
-def _load(source: Source, config: EngineConfig, progress: Progress) -> LoadedModel:
+def _load(source: Source, config: EngineConfig, progress: OnLoading) -> LoadedModel:
     device = device_for(config.device)
     model_config = read_config(source.folder, source.name)
     dtype = dtype_for(config.dtype, device, model_config.get_text_config().dtype or model_config.dtype)

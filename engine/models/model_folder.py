@@ -22,8 +22,7 @@ import platformdirs
 from filelock import FileLock, Timeout
 
 from engine.errors import CorruptModel, ImportFailed
-
-Progress = Callable[[str, float], None]  # what is being done, and how much of the whole is done: 0 to 1
+from engine.progress import OnLoading
 
 MANIFEST = "loupe.json"
 FORMAT = 1  # raise it when the importer writes something else: older folders are then imported anew
@@ -107,7 +106,7 @@ def forget(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def import_once(target: Path, needed: int, build: Callable[[Path], Facts], progress: Progress) -> Path:
+def import_once(target: Path, needed: int, build: Callable[[Path], Facts], progress: OnLoading) -> Path:
     """Build a model folder unless it is there and whole. Two processes at once: one builds, one waits.
 
     needed  free disk, in bytes, that the build takes at its widest
@@ -128,7 +127,7 @@ def import_once(target: Path, needed: int, build: Callable[[Path], Facts], progr
 
 
 @contextmanager
-def _locked(target: Path, progress: Progress) -> Iterator[None]:
+def _locked(target: Path, progress: OnLoading) -> Iterator[None]:
     """Hold the lock of one model folder; says so when somebody else has it."""
     lock = FileLock(target.with_name(f".{target.name}.lock"))
     try:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import CorruptModel, ModelNotFound, UnsupportedModel
-from engine.models.model_folder import Progress, is_whole, model_path, path_for_file, read_manifest
+from engine.models.model_folder import is_whole, model_path, path_for_file, read_manifest
 from engine.models.registry import MODELS
+from engine.progress import OnLoading
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
@@ -34,7 +35,7 @@ class Source:
 
 
 def locate(
-    named: str, progress: Progress, *, device: str = "auto", dtype: str = "auto", hub_token: bool = True
+    named: str, progress: OnLoading, *, device: str = "auto", dtype: str = "auto", hub_token: bool = True
 ) -> Source:
     """The folder of the model, imported or downloaded first where needed.
 
@@ -67,7 +68,7 @@ def is_ready(named: str) -> bool:
     return path.is_dir() or (path.is_file() and is_whole(path_for_file(path)))
 
 
-def _from_registry(named: str, progress: Progress) -> Source:
+def _from_registry(named: str, progress: OnLoading) -> Source:
     target = model_path(named)
     if not is_whole(target):
         from engine.models.gguf_import import import_spec  # loads torch and transformers
@@ -76,7 +77,7 @@ def _from_registry(named: str, progress: Progress) -> Source:
     return _imported(target)
 
 
-def _from_file(path: Path, progress: Progress) -> Source:
+def _from_file(path: Path, progress: OnLoading) -> Source:
     if path.suffix.lower() != ".gguf":
         raise UnsupportedModel(
             f"{path.absolute()} is no .gguf file. Name a .gguf file, or the folder with config.json."

@@ -1,7 +1,7 @@
 """How what a session is asked for reaches the engine thread, and how what came of it is shown to readers.
 
 A session's own calls (session.py) say what to do; here they are queued, preceded by a rebuild where the cache
-was released, and followed by a new snapshot. The fact people get wrong: whether a cache is there is decided on
+was released, and followed by a new snapshot. Whether a cache is there is decided on
 the engine thread, in order with everything else. A caller could only guess.
 """
 
@@ -15,6 +15,7 @@ from typing import Any
 from engine.decode import prefilling
 from engine.decode.session_state import SessionState, Snapshot
 from engine.errors import SessionError
+from engine.progress import OnProgress
 from engine.serving.engine_thread import EngineThread
 from engine.serving.requests import Pieces, always, at_once, never
 
@@ -57,7 +58,7 @@ class SessionRequests:
         progress = self._progress("rebuild")
         return self._submit(work, before=lambda: self._restore(progress), cut=cut, is_brief=is_brief)
 
-    def _restore(self, progress: prefilling.Progress) -> Pieces:
+    def _restore(self, progress: OnProgress) -> Pieces:
         if self._state.is_released:
             chunk = self.engine.config.prefill_chunk
             yield from prefilling.restore_cache(self.engine.stepper, self._state, chunk=chunk, progress=progress)
@@ -114,7 +115,7 @@ class SessionRequests:
 
         return pieces
 
-    def _progress(self, what: str) -> prefilling.Progress:
+    def _progress(self, what: str) -> OnProgress:
         """Reports pieces done, and raises once somebody has cancelled since now, when the work is asked for."""
         cancels = self._cancels
 

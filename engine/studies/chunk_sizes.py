@@ -11,10 +11,11 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from engine.decode.prefilling import Fed, Progress, feed
+from engine.decode.prefilling import Fed, feed
 from engine.errors import InvalidSettings
 from engine.forward.kv_store import KVStore
 from engine.forward.model_runner import ModelRunner
+from engine.progress import OnProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class Chunks:
         """End after the forward under way; the sizes that are done stay."""
         self._gives_up = True
 
-    def run(self, runner: ModelRunner, progress: Progress) -> Generator[None, None, ChunkStudy]:
+    def run(self, runner: ModelRunner, progress: OnProgress) -> Generator[None, None, ChunkStudy]:
         """Every size in every round, every other round backwards, yielding between forwards."""
         self.study = _nothing_yet(len(self.prompt_ids))  # work that ran out of memory is begun again
         runner.forward_uncached(self.prompt_ids[:1])  # not counted: it wakes the machine up

@@ -7,7 +7,7 @@ have the key and the value. The session, its cache and the prompts that sessions
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from concurrent.futures import Future
 
 import torch
@@ -18,16 +18,15 @@ from engine.decode.session_state import SessionState
 from engine.errors import UnknownToken
 from engine.forward.kv_store import KVStore
 from engine.forward.model_runner import ModelRunner
+from engine.progress import OnProgress
 from engine.session import DecodeSession
 from engine.studies.key_records import KeyChange
-
-Report = Callable[[int, int], None]
 
 MOST_POSITIONS = 512  # two copies of the cache live for a moment; the picture has no more columns than that
 
 
 def change_first_token(
-    session: DecodeSession, token_id: int, report: Report, *, most: int = MOST_POSITIONS
+    session: DecodeSession, token_id: int, report: OnProgress, *, most: int = MOST_POSITIONS
 ) -> Future[KeyChange]:
     """What putting `token_id` first does to the keys and values of the first `most` tokens of `session`.
 
@@ -39,7 +38,7 @@ def change_first_token(
 
 
 def _changed(
-    runner: ModelRunner, state: SessionState, token_id: int, chunk: int, report: Report, most: int
+    runner: ModelRunner, state: SessionState, token_id: int, chunk: int, report: OnProgress, most: int
 ) -> Generator[None, None, KeyChange]:
     state.require_step(0)
     ids = state.token_ids[: min(state.store.length, most)]

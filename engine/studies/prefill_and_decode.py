@@ -12,10 +12,10 @@ from statistics import median
 
 from torch import Tensor
 
-from engine.decode.prefilling import Progress
 from engine.errors import InvalidSettings
 from engine.forward.kv_store import KVStore
 from engine.forward.model_runner import Feed, ModelRunner
+from engine.progress import OnProgress
 
 SWEEPS = 3
 
@@ -89,7 +89,7 @@ class Phases:
         """End after the forward under way; what was measured stays."""
         self._gives_up = True
 
-    def run(self, runner: ModelRunner, progress: Progress) -> Generator[None, None, tuple[PhaseTimes, ...]]:
+    def run(self, runner: ModelRunner, progress: OnProgress) -> Generator[None, None, tuple[PhaseTimes, ...]]:
         """All forwards, yielding between them. One that is not counted comes first: it wakes the machine up."""
         self._requests = [_Request(*size) for size in self._sizes]  # work that ran out of memory is begun again
         runner.forward_uncached(self._requests[0].prompt_ids[:1])

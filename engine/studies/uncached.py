@@ -17,11 +17,12 @@ import torch
 from torch import Tensor
 
 from engine.config import SamplingParams
-from engine.decode.prefilling import Progress, require_prompt
+from engine.decode.prefilling import require_prompt
 from engine.decode.sampling import sample
 from engine.errors import InvalidSettings, PromptTooLong
 from engine.facts import ModelInfo
 from engine.forward.model_runner import Feed, ModelRunner
+from engine.progress import OnProgress
 from engine.serving.requests import Pieces
 
 Way = Literal["cached", "uncached"]
@@ -101,7 +102,7 @@ class Race:
         self.future: Future[tuple[RaceStep, ...]] = Future()
         self._gives_up = False
 
-    def start(self, engine: Runs, progress: Progress = _unseen) -> Future[tuple[RaceStep, ...]]:
+    def start(self, engine: Runs, progress: OnProgress = _unseen) -> Future[tuple[RaceStep, ...]]:
         """Run on the engine thread, a forward at a time, so that others step in between. Raises where it cannot be."""
         self.require_room(engine.info)
         self.future = engine.study(f"race-{secrets.token_hex(8)}", lambda runner: self.run(runner, progress))
@@ -126,7 +127,7 @@ class Race:
         """Whether somebody gave up before the last step."""
         return self._gives_up and len(self.steps) < self.new_tokens
 
-    def run(self, runner: ModelRunner, progress: Progress = _unseen) -> Generator[None, None, tuple[RaceStep, ...]]:
+    def run(self, runner: ModelRunner, progress: OnProgress = _unseen) -> Generator[None, None, tuple[RaceStep, ...]]:
         """All steps, yielding between forwards. The first forward of all is not counted: it wakes the machine up."""
         self.steps = ()  # work that ran out of memory is begun again
         runner.forward_uncached(self.prompt_ids)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -12,11 +11,10 @@ from engine.errors import LoupeError
 from engine.studies.claim_records import Finding
 from explorer.engines import bridge
 from explorer.hosting.limits import Hosting
+from explorer.labs.progress import TaskProgress
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
-
-Report = Callable[[int, int, str], None]
 
 
 class NotInAClass(LoupeError):
@@ -24,7 +22,7 @@ class NotInAClass(LoupeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class CheckWords:
     """One run: what it does, whether it takes the machine to itself for a while, and what its progress counts."""
 
     does: str
@@ -32,39 +30,47 @@ class Run:
     counts: str = "tokens"
 
 
-RUNS: MappingProxyType[str, Run] = MappingProxyType(
+CHECKS: MappingProxyType[str, CheckWords] = MappingProxyType(
     {
-        "logit_rows": Run("Feeds a sentence and counts the rows of logits that come out."),
-        "stateless": Run("Reads a sentence, then another, then the first again, and compares all logits bit for bit."),
-        "greedy": Run("Decodes 16 tokens greedily, twice, and compares tokens and logits."),
-        "tiles": Run("Walks every head of the model over its keys, two at a time, beside float64.", counts="layers"),
-        "positions": Run("Decodes 16 tokens and counts every position that is fed."),
-        "prefix": Run(
+        "logit_rows": CheckWords("Feeds a sentence and counts the rows of logits that come out."),
+        "stateless": CheckWords(
+            "Reads a sentence, then another, then the first again, and compares all logits bit for bit."
+        ),
+        "greedy": CheckWords("Decodes 16 tokens greedily, twice, and compares tokens and logits."),
+        "tiles": CheckWords(
+            "Walks every head of the model over its keys, two at a time, beside float64.", counts="layers"
+        ),
+        "positions": CheckWords("Decodes 16 tokens and counts every position that is fed."),
+        "prefix": CheckWords(
             "Changes the first token of a sentence and compares the last one’s keys and values, layer by layer."
         ),
-        "appended": Run("Computes a sentence’s keys and values alone and with more text behind, and compares them."),
-        "cached_uncached": Run(
+        "appended": CheckWords(
+            "Computes a sentence’s keys and values alone and with more text behind, and compares them."
+        ),
+        "cached_uncached": CheckWords(
             "Decodes 16 tokens with a cache and without, and compares tokens, logits and positions."
         ),
-        "count_100": Run(
+        "count_100": CheckWords(
             "Decodes 100 tokens from one, with a cache and without, counting all positions.",
             is_heavy=True,
             counts="positions",
         ),
-        "shared_step": Run(
+        "shared_step": CheckWords(
             "Steps two texts in one forward pass and one by one, and compares logits and times.",
             is_heavy=True,
             counts="rounds",
         ),
-        "streaming": Run("Measures this machine’s memory, then the time of 32 steps, and compares.", is_heavy=True),
+        "streaming": CheckWords(
+            "Measures this machine’s memory, then the time of 32 steps, and compares.", is_heavy=True
+        ),
     }
 )
 
 
-def begin(engine: LLMEngine, name: str, hosting: Hosting, report: Report) -> Future[Finding]:
+def begin(engine: LLMEngine, name: str, hosting: Hosting, report: TaskProgress) -> Future[Finding]:
     """Start a run on the loaded model. Raises NotInAClass where it would hold up a class."""
-    if RUNS[name].is_heavy and hosting.is_hosted:
+    if CHECKS[name].is_heavy and hosting.is_hosted:
         raise NotInAClass(
             "This run would take the machine from everybody in the class. Start Loupe on a machine of your own for it."
         )
-    return bridge.check_claim(engine, name, lambda done, total: report(done, total, RUNS[name].counts))
+    return bridge.check_claim(engine, name, lambda done, total: report(done, total, CHECKS[name].counts))

@@ -20,12 +20,19 @@ from explorer.pages import step
 ALL = "all"
 CLAIM = "claim"  # one claim alone, in the URL
 COLOURS: dict[Verdict, str] = {
-    "exact": "green", "rounded": "blue", "conditional": "orange", "wrong": "red", "not verifiable": "gray",
-}  # fmt: skip
+    "exact": "green",
+    "rounded": "blue",
+    "conditional": "orange",
+    "wrong": "red",
+    "not verifiable": "gray",
+}
 ICONS: dict[Verdict, str] = {
-    "exact": ":material/check:", "rounded": ":material/adjust:", "conditional": ":material/call_split:",
-    "wrong": ":material/close:", "not verifiable": ":material/help:",
-}  # fmt: skip
+    "exact": ":material/check:",
+    "rounded": ":material/adjust:",
+    "conditional": ":material/call_split:",
+    "wrong": ":material/close:",
+    "not verifiable": ":material/help:",
+}
 
 
 def page() -> None:
@@ -108,8 +115,10 @@ def _numbers(claim: Claim) -> None:
     if numbers:
         with st.container(horizontal=True, key=f"numbers_{claim.id}", gap="medium"):
             for number in numbers:
-                st.markdown(f":small[:gray[{escaped(number.what)}]]  \n**{escaped(words.number_words(number))}**",
-                            width="content")  # fmt: skip
+                st.markdown(
+                    f":small[:gray[{escaped(number.what)}]]  \n**{escaped(words.number_words(number))}**",
+                    width="content",
+                )
     given = words.input_words(claim)
     sentence = f"{claim.formula}, with {given}" if given else claim.formula
     st.caption(f"{'computed now' if numbers else 'as a formula'}: {escaped(sentence)}")
@@ -117,7 +126,7 @@ def _numbers(claim: Claim) -> None:
 
 def _run(claim: Claim) -> None:
     """The claim on the loaded model: a button, its progress, what was measured."""
-    st.caption(escaped(measured.RUNS[claim.measure].does))
+    st.caption(escaped(measured.CHECKS[claim.measure].does))
     finding = progress.task(f"run_{claim.id}", "Run it on the loaded model", functools.partial(_begin, claim.measure))
     if finding is None:
         return
@@ -130,7 +139,7 @@ def _run(claim: Claim) -> None:
     shell.source("measured", finding.measured)
 
 
-def _begin(name: str, report: measured.Report) -> Future[Finding]:
+def _begin(name: str, report: progress.TaskProgress) -> Future[Finding]:
     engine = live.engine()
     if engine is None:
         raise LoupeError("There is no model to run it on.")

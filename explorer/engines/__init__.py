@@ -1,1 +1,1 @@
-"""The running engines, and the only door through which pages reach them."""
+"""The running engines, and the only way by which pages reach them."""

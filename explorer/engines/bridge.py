@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from engine.config import EngineConfig, SamplingParams
 from engine.costs.shape import ModelShape
 from engine.errors import LoupeError
+from engine.progress import OnLoading
 from engine.records import Check
 from engine.studies.claim_records import Finding
 from engine.studies.key_records import KeyChange
@@ -30,10 +31,8 @@ if TYPE_CHECKING:
     from engine.studies.uncached import Race
     from engine.tiles import HeadInputs
 
-Progress = Callable[[str, float], None]
 
-
-def start_engine(config: EngineConfig, progress: Progress) -> LLMEngine:
+def start_engine(config: EngineConfig, progress: OnLoading) -> LLMEngine:
     """Load a model and start the thread that owns it."""
     progress("Importing torch and transformers", 0.0)
     try:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from engine.config import EngineConfig
 from engine.errors import LoupeError
-from explorer.engines.bridge import Progress, settle_memory, start_engine
+from engine.progress import OnLoading
+from explorer.engines.bridge import settle_memory, start_engine
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
@@ -25,7 +26,7 @@ log = logging.getLogger(__name__)
 
 CLOSING_S = 5.0  # a thread that hangs in a forward is left to itself: it takes nothing more, and ends when that is over
 
-Start = Callable[[EngineConfig, Progress], "LLMEngine"]
+Start = Callable[[EngineConfig, OnLoading], "LLMEngine"]
 
 
 class Loading:

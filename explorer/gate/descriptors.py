@@ -32,5 +32,8 @@ def raise_limit(tabs: int) -> None:
         log.warning(
             "This process may open %d files and sockets; %d tabs need %d, and there is room for %d. Raise the limit: "
             "LimitNOFILE in systemd, --ulimit nofile for a container.",
-            soft, tabs, needed, room,
-        )  # fmt: skip
+            soft,
+            tabs,
+            needed,
+            room,
+        )

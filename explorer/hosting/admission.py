@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
-from explorer.hosting.waiting_line import Door, Waiting
+from explorer.hosting.waiting_line import Waiting, WaitingLine
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
@@ -20,7 +20,7 @@ def _nobody() -> Future[None] | None:
     return None
 
 
-class Places:
+class Admission:
     """Who waits for a place, and how one is made.
 
     forget  gives up the runs of a tab that left, the one that left longest ago; None where nobody has left
@@ -28,7 +28,7 @@ class Places:
 
     def __init__(self, forget: Callable[[], Future[None] | None] = _nobody) -> None:
         self.forget = forget
-        self.line = Door()
+        self.line = WaitingLine()
 
     def ask(self, sid: str, engine: LLMEngine) -> Waiting | None:
         """Where a tab stands in line; None where there is a place for it."""

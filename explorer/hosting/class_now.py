@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.serving.counters import DecodeForward
-from explorer.hosting.health import Report
+from explorer.hosting.health import HealthReport
 from explorer.operations.share_with_host import SharedText, shared_text
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class ClassNow:
     wait_p95_s: float
     batch_sizes: tuple[float, ...]
     waits_s: tuple[float, ...]
-    engine: Report
+    engine: HealthReport
     shared: tuple[SharedText, ...] = ()
 
 
@@ -62,7 +62,7 @@ def class_now(there: Runtime) -> ClassNow:
     return ClassNow(
         in_use=in_use,
         asleep=max(0, len(there.tabs) - in_use),
-        in_line=len(there.door),
+        in_line=len(there.waiting_line),
         runs=counters.sessions,
         kv_bytes=counters.kv_reserved_bytes,
         prefix_bytes=counters.prefix_bytes,

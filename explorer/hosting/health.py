@@ -20,7 +20,7 @@ SPOKEN_S = 5.0  # a turn that takes longer is worth a word
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class HealthReport:
     """One look at the engine.
 
     heartbeat_age_s  since its last sign of life; an idle engine gives one every second
@@ -40,24 +40,24 @@ class Health:
         self._lock = threading.Lock()
         self._loading: Loading | None = None
 
-    def look(self) -> Report:
+    def look(self) -> HealthReport:
         """How the engine is. A model that is not there is asked for; one whose thread has ended is replaced."""
         with self._lock:
             before, loading = self._loading, self._pool.request()
             self._pool.leave(loading)
             self._loading = loading
         if _has_failed(before) or _has_failed(loading):
-            return Report(False, "engine: the model could not be loaded")
+            return HealthReport(False, "engine: the model could not be loaded")
         if not loading.future.done():
-            return Report(True, f"engine: loading, {loading.fraction:.0%}")
+            return HealthReport(True, f"engine: loading, {loading.fraction:.0%}")
         return self._report(loading.future.result().health())
 
-    def _report(self, health: EngineHealth) -> Report:
+    def _report(self, health: EngineHealth) -> HealthReport:
         age = health.heartbeat_age_s
         if not health.alive:
-            return Report(False, "engine: stopped", age)
+            return HealthReport(False, "engine: stopped", age)
         words = f"engine: no sign of life for {age:.0f} s" if age >= SPOKEN_S else "engine: well"
-        return Report(not health.is_stuck(self._patience_s), words, age)
+        return HealthReport(not health.is_stuck(self._patience_s), words, age)
 
 
 def _has_failed(loading: Loading | None) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from explorer.hosting.health import Report
+from explorer.hosting.health import HealthReport
 
 PATH = "/_stcore/health"
 
@@ -18,7 +18,7 @@ PATH = "/_stcore/health"
 class HealthRoute:
     """Wraps an app."""
 
-    def __init__(self, app: ASGIApp, look: Callable[[], Report]) -> None:
+    def __init__(self, app: ASGIApp, look: Callable[[], HealthReport]) -> None:
         self._app = app
         self._look = look
 

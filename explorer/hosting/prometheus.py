@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 from engine.serving.counters import EngineCounters
 from explorer.hosting.health import Health
 from explorer.hosting.leases import Registry
-from explorer.hosting.waiting_line import Door
+from explorer.hosting.waiting_line import WaitingLine
 
 log = logging.getLogger(__name__)
 
@@ -27,10 +27,10 @@ INFINITE = float("inf")
 
 
 class Served(Protocol):
-    """What the numbers are read from: the tabs, the line before the door, and the engines."""
+    """What the numbers are read from: the tabs, the line of those who wait, and the engines."""
 
     tabs: Registry[Any]
-    door: Door
+    waiting_line: WaitingLine
     health: Health
 
     def counters(self) -> EngineCounters:
@@ -55,7 +55,7 @@ class ClassCollector(Collector):
             ("loupe_sessions", "Tabs that take up a place.", there.tabs.in_use()),
             ("loupe_sessions_known", "Tabs with a recipe, asleep or not.", len(there.tabs)),
             ("loupe_runs", "Decode sessions in the engine.", counters.sessions),
-            ("loupe_waiting", "Visitors in line before a full class.", len(there.door)),
+            ("loupe_waiting", "Visitors in line before a full class.", len(there.waiting_line)),
             ("loupe_requests_waiting", "Requests that the engine has not done yet.", counters.waiting),
             ("loupe_kv_bytes", "Allocated for keys and values of all sessions.", counters.kv_reserved_bytes),
             ("loupe_kv_live_bytes", "Of these, those of tokens held.", counters.kv_live_bytes),
@@ -111,14 +111,18 @@ def _histograms(counters: EngineCounters) -> Iterator[Metric]:
     sizes = counters.batch_sizes
     by_size = [(bound, sum(n for size, n in sizes if size <= bound)) for bound in (*BATCH_SIZES, INFINITE)]
     yield HistogramMetricFamily(
-        "loupe_forward_batch_size", "Sessions that shared a decode forward.", buckets=_buckets(by_size),
+        "loupe_forward_batch_size",
+        "Sessions that shared a decode forward.",
+        buckets=_buckets(by_size),
         sum_value=sum(size * n for size, n in sizes),
-    )  # fmt: skip
+    )
     waits = [(bound_ms / 1e3, count) for bound_ms, count in counters.waits]
     yield HistogramMetricFamily(
-        "loupe_step_wait_seconds", "Time a step waited for its turn.", buckets=_buckets(waits),
+        "loupe_step_wait_seconds",
+        "Time a step waited for its turn.",
+        buckets=_buckets(waits),
         sum_value=counters.wait_ms / 1e3,
-    )  # fmt: skip
+    )
 
 
 def _buckets(rows: Iterable[tuple[float, int]]) -> list[tuple[str, float]]:

@@ -19,13 +19,13 @@ from engine.config import EngineConfig
 from engine.serving.counters import EngineCounters, add_up
 from explorer.engines.pool import EnginePool, Loading
 from explorer.gate.attempts import Attempts
-from explorer.hosting.admission import Places
+from explorer.hosting.admission import Admission
 from explorer.hosting.connections import CONNECTIONS, is_elsewhere
 from explorer.hosting.health import Health
 from explorer.hosting.leases import Lease, Limits, Registry, start_reaper
 from explorer.hosting.limits import Hosting, NotHere, from_environment
 from explorer.hosting.prometheus import serve
-from explorer.hosting.waiting_line import Door, Waiting
+from explorer.hosting.waiting_line import Waiting, WaitingLine
 from explorer.links import read
 from explorer.live.driver import TabDriver
 from explorer.live.page_frame import PageFrames
@@ -57,20 +57,20 @@ class Runtime:
     pool: EnginePool
     tabs: Registry[Tab]
     hosting: Hosting = field(default_factory=Hosting)
-    door: Door = field(default_factory=Door)
+    waiting_line: WaitingLine = field(default_factory=WaitingLine)
     entrance: threading.Lock = field(default_factory=threading.Lock)
     attempts: Attempts = field(default_factory=Attempts)
     health: Health = field(init=False)
-    places: Places = field(init=False)
+    admission: Admission = field(init=False)
 
     def __post_init__(self) -> None:
         self.health = Health(self.pool)
-        self.places = Places(self.forget_longest_gone)
+        self.admission = Admission(self.forget_longest_gone)
 
     def open_tab(self, owner: str, params: Mapping[str, Sequence[str]], loading: Loading, address: str = "") -> Tab:
         """A new tab on a running model. What its URL asks for waits for the page's greeting."""
         tab = Tab(
-            Workspace(self.pool, loading, self.hosting, link=read.parse(params), places=self.places),
+            Workspace(self.pool, loading, self.hosting, link=read.parse(params), admission=self.admission),
             self.tabs.clock,
             address,
         )
@@ -81,12 +81,12 @@ class Runtime:
         self, owner: str, params: Mapping[str, Sequence[str]], loading: Loading, address: str = ""
     ) -> Tab | Waiting:
         """A new tab, or a place in line where the class is full. Raises NotHere where its address has its share."""
-        with self.entrance:  # two at the door must not both see the last place free
+        with self.entrance:  # two who come at once must not both see the last place free
             self._require_share(address)
             waiting = self.ask(owner)
             if waiting is not None:
                 return waiting
-            self.door.leave(owner)
+            self.waiting_line.leave(owner)
             return self.open_tab(owner, params, loading, address)
 
     def _require_share(self, address: str) -> None:
@@ -102,13 +102,13 @@ class Runtime:
     def ask(self, owner: str) -> Waiting | None:
         """Where somebody stands in line; None where they may come in."""
         most = self.hosting.max_sessions
-        return self.door.ask(owner, most - self.tabs.in_use()) if most else None
+        return self.waiting_line.ask(owner, most - self.tabs.in_use()) if most else None
 
     def take_back(self, sid: str, owner: str) -> bool:
         """Whether this one may go on with a session whose place was kept."""
         if not self.tabs.keeps_place(sid) or self.tab(sid, owner) is None:
             return False
-        self.door.leave(owner)
+        self.waiting_line.leave(owner)
         return True
 
     def tab(self, sid: str | None, owner: str) -> Tab | None:

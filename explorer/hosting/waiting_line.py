@@ -22,7 +22,7 @@ class Waiting:
     waiting: int
 
 
-class Door:
+class WaitingLine:
     """The line in front of a full class."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -62,22 +62,45 @@ def theme_name() -> ThemeName:
 def template(colours: Palette) -> go.layout.Template:
     """Plotly's look in the page's colours: few hues, told apart by the colour-blind, on the page's own ground."""
     axis = {
-        "gridcolor": colours.line, "linecolor": colours.line, "zerolinecolor": colours.line, "ticks": "outside",
-        "tickcolor": colours.line, "automargin": True, "title": {"standoff": 12}, "exponentformat": "SI",
-    }  # fmt: skip
+        "gridcolor": colours.line,
+        "linecolor": colours.line,
+        "zerolinecolor": colours.line,
+        "ticks": "outside",
+        "tickcolor": colours.line,
+        "automargin": True,
+        "title": {"standoff": 12},
+        "exponentformat": "SI",
+    }
     layout = go.Layout(
-        paper_bgcolor=colours.card, plot_bgcolor=colours.card,
+        paper_bgcolor=colours.card,
+        plot_bgcolor=colours.card,
         font={"family": FONT, "size": 15, "color": colours.text},
         colorway=[colours.accent, colours.forced, colours.generated, colours.key, colours.bad, colours.prompt],
         colorscale={"sequential": [[0, colours.card], [1, colours.accent]]},
-        title={"x": 0, "xref": "container", "xanchor": "left", "y": 1, "yref": "container", "yanchor": "top",
-               "pad": {"t": 14, "l": 16}, "automargin": True, "font": {"size": 16, "color": colours.muted}},
-        xaxis=axis, yaxis=axis, height=440, margin={"l": 16, "r": 16, "t": 24, "b": 16},
+        title={
+            "x": 0,
+            "xref": "container",
+            "xanchor": "left",
+            "y": 1,
+            "yref": "container",
+            "yanchor": "top",
+            "pad": {"t": 14, "l": 16},
+            "automargin": True,
+            "font": {"size": 16, "color": colours.muted},
+        },
+        xaxis=axis,
+        yaxis=axis,
+        height=440,
+        margin={"l": 16, "r": 16, "t": 24, "b": 16},
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "bgcolor": "rgba(0,0,0,0)"},
-        hoverlabel={"bgcolor": colours.background, "bordercolor": colours.line,
-                    "font": {"family": FONT, "color": colours.text}, "align": "left"},
+        hoverlabel={
+            "bgcolor": colours.background,
+            "bordercolor": colours.line,
+            "font": {"family": FONT, "color": colours.text},
+            "align": "left",
+        },
         modebar={"bgcolor": "rgba(0,0,0,0)", "color": colours.muted, "activecolor": colours.accent},
-    )  # fmt: skip
+    )
     heat = go.Heatmap(
         colorscale=[[0, colours.card], [1, colours.accent]], colorbar={"outlinewidth": 0, "thickness": 12}
     )

@@ -117,9 +117,14 @@ def _hub_shape(repo: str) -> ModelShape:
 
 def _pasted() -> ChosenModel | None:
     words = st.text_area(
-        "config.json", st.query_params.get(CONFIG, ""), key="pasted_config", max_chars=MOST_CHARACTERS, height=160,
-        placeholder=EXAMPLE, persist_state="session",
-    )  # fmt: skip
+        "config.json",
+        st.query_params.get(CONFIG, ""),
+        key="pasted_config",
+        max_chars=MOST_CHARACTERS,
+        height=160,
+        placeholder=EXAMPLE,
+        persist_state="session",
+    )
     config = parse(words or "")
     reading = read(config)
     link = json.dumps(reading.essential, separators=(",", ":"))

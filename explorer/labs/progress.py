@@ -29,13 +29,13 @@ REFRESH_S = 0.3
 MOMENT_S = 0.25  # what is done by then never shows a bar
 
 
-class Report(Protocol):
+class TaskProgress(Protocol):
     """What the work calls between its pieces: how far it is, of how much, and what it is doing."""
 
     def __call__(self, done: int, total: int, words: str = "") -> None: ...
 
 
-Begin = Callable[[Report], "Future[T]"]
+Begin = Callable[[TaskProgress], "Future[T]"]
 
 
 class Stopped(LoupeError):
@@ -108,8 +108,9 @@ def task(
         del jobs.by_key[key]
         job = None
     with st.container(horizontal=True, vertical_alignment="center", key=f"{key}_task"):
-        if st.button(escaped(again if job else label), key=f"{key}_begin",
-                     disabled=job is not None and not job.future.done()):  # fmt: skip
+        if st.button(
+            escaped(again if job else label), key=f"{key}_begin", disabled=job is not None and not job.future.done()
+        ):
             jobs.by_key[key] = _begun(begin, inputs)
             st.rerun()
     if job is None:

@@ -149,9 +149,14 @@ def _answer_json(answer: Answer, planes: Planes, ids: set[int]) -> JsonObject:
 def _link_json(workspace: Workspace) -> JsonObject:
     link = workspace.link
     return {
-        "prompt": link.prompt, "mode": link.mode, "step": link.step, "layer": link.layer, "head": link.head,
-        "notes": list(link.notes), "asks": None if workspace.branches else workspace.asks,
-    }  # fmt: skip
+        "prompt": link.prompt,
+        "mode": link.mode,
+        "step": link.step,
+        "layer": link.layer,
+        "head": link.head,
+        "notes": list(link.notes),
+        "asks": None if workspace.branches else workspace.asks,
+    }
 
 
 def _undo_json(workspace: Workspace) -> JsonObject | None:
@@ -163,9 +168,11 @@ def _undo_json(workspace: Workspace) -> JsonObject | None:
 def _settings_json(workspace: Workspace) -> JsonObject:
     recipe = workspace.settings_recipe()
     return {
-        "sampling": sampling_json(recipe.sampling), "stop": stop_json(recipe.stop), "seed": seed_json(recipe.seed),
+        "sampling": sampling_json(recipe.sampling),
+        "stop": stop_json(recipe.stop),
+        "seed": seed_json(recipe.seed),
         "solo": workspace.solo,
-    }  # fmt: skip
+    }
 
 
 def _session_json(workspace: Workspace, branch: Branch, epoch: int, held: int) -> JsonObject:

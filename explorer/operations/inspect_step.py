@@ -17,7 +17,7 @@ from explorer.live.record_payload import (
     max_pooled,
     prompt_rows_json,
     standing_json,
-)  # fmt: skip
+)
 from explorer.operations import checked
 from explorer.operations.operation import Args, Running, Value, active, plain, step_of
 from explorer.workspace.workspace import Workspace

@@ -48,10 +48,15 @@ def machine_json(rates: MachineRates | None) -> dict[str, Json] | None:
         return None
     read, multiply = rates.gemv_bytes_per_s, rates.gemm_flops_per_s
     return {
-        "bytes_per_s": number(read.best), "bytes_per_s_median": number(read.median),
-        "flops_per_s": number(multiply.best), "flops_per_s_median": number(multiply.median),
-        "dtype": rates.dtype, "threads": rates.threads, "at": rates.at, "method": rates.method,
-    }  # fmt: skip
+        "bytes_per_s": number(read.best),
+        "bytes_per_s_median": number(read.median),
+        "flops_per_s": number(multiply.best),
+        "flops_per_s_median": number(multiply.median),
+        "dtype": rates.dtype,
+        "threads": rates.threads,
+        "at": rates.at,
+        "method": rates.method,
+    }
 
 
 def floor_json(record: StepRecord, info: ModelInfo) -> dict[str, Json] | None:

@@ -33,19 +33,19 @@ def new_session(workspace: Workspace, recipe: Recipe) -> Placing:
 
 def placed(workspace: Workspace, make: Callable[[], DecodeSession | Future[DecodeSession]]) -> Placing:
     """What `make` gives (or promises), as soon as there is a place for it."""
-    places, sid, engine = workspace.places, workspace.sid, workspace.engine
+    admission, sid, engine = workspace.admission, workspace.sid, workspace.engine
     while True:
-        waiting = places.ask(sid, engine)
+        waiting = admission.ask(sid, engine)
         if waiting is None:
             try:
                 made = make()
                 session: DecodeSession = (yield made) if isinstance(made, Future) else made
             except EngineFull:  # somebody was quicker, in a thread of their own
-                waiting = places.line.ask(sid, 0)
+                waiting = admission.line.ask(sid, 0)
             else:
-                places.line.leave(sid)
+                admission.line.leave(sid)
                 return session
-        freed = places.forget()
+        freed = admission.forget()
         if freed is None:
             raise NoPlace(words(waiting, engine.config.budgets.max_sessions))
         yield freed

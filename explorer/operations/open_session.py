@@ -212,9 +212,14 @@ def _on_model(
     activity = workspace.activity
     activity.incoming = loading = workspace.pool.request(name, hub_token=hub_token)
     beside = Workspace(
-        workspace.pool, loading, workspace.hosting, activity=activity, link=workspace.link, places=workspace.places,
+        workspace.pool,
+        loading,
+        workspace.hosting,
+        activity=activity,
+        link=workspace.link,
+        admission=workspace.admission,
         solo=workspace.solo,
-    )  # fmt: skip
+    )
     try:
         yield loading.future
         activity.incoming = None

@@ -125,11 +125,18 @@ def _minutes(now: ClassNow) -> None:
     """The last five minutes, in steps of ten seconds."""
     with st.container(horizontal=True):
         st.metric(
-            "Sessions sharing a forward pass", f"{now.batch_size:.1f}", border=True, chart_type="area",
-            chart_data=now.batch_sizes, help="Mean of the last minute; the curve is the last five minutes",
-        )  # fmt: skip
+            "Sessions sharing a forward pass",
+            f"{now.batch_size:.1f}",
+            border=True,
+            chart_type="area",
+            chart_data=now.batch_sizes,
+            help="Mean of the last minute; the curve is the last five minutes",
+        )
         st.metric(
-            "Wait for a turn, 95th percentile", f"{1000 * now.wait_p95_s:.0f} ms", border=True, chart_type="area",
+            "Wait for a turn, 95th percentile",
+            f"{1000 * now.wait_p95_s:.0f} ms",
+            border=True,
+            chart_type="area",
             chart_data=[1000 * wait for wait in now.waits_s],
             help="Of the last minute; the curve is the mean over the last five minutes",
-        )  # fmt: skip
+        )

@@ -31,14 +31,34 @@ class Palette:
 
 PALETTES: dict[ThemeName, Palette] = {
     "dark": Palette(
-        background="#0d1015", card="#141920", line="#232b36", text="#e8ecf2", muted="#97a2b4", accent="#6690fa",
-        prompt="#8fa3bf", generated="#35c2a0", forced="#f0a93b", key="#e08a5a", value="#5aa9e0", bad="#e0605a",
+        background="#0d1015",
+        card="#141920",
+        line="#232b36",
+        text="#e8ecf2",
+        muted="#97a2b4",
+        accent="#6690fa",
+        prompt="#8fa3bf",
+        generated="#35c2a0",
+        forced="#f0a93b",
+        key="#e08a5a",
+        value="#5aa9e0",
+        bad="#e0605a",
     ),
     "light": Palette(
-        background="#f6f7f9", card="#ffffff", line="#dfe4ea", text="#18202b", muted="#5d6878", accent="#2f5fe0",
-        prompt="#6b7f9c", generated="#0a8f70", forced="#b87200", key="#c05f28", value="#2277b8", bad="#c8443e",
+        background="#f6f7f9",
+        card="#ffffff",
+        line="#dfe4ea",
+        text="#18202b",
+        muted="#5d6878",
+        accent="#2f5fe0",
+        prompt="#6b7f9c",
+        generated="#0a8f70",
+        forced="#b87200",
+        key="#c05f28",
+        value="#2277b8",
+        bad="#c8443e",
     ),
-}  # fmt: skip
+}
 
 _BYTE_UNITS = ("B", "kB", "MB", "GB", "TB")
 

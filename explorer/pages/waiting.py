@@ -32,7 +32,7 @@ def line() -> None:
 @st.fragment(run_every=ASK_EVERY_S)
 def _line() -> None:
     there, owner = runtime(), tab_names.owner()
-    CONNECTIONS.keep(tab_names.connection(), ("line", owner), lambda: there.door.leave(owner))
+    CONNECTIONS.keep(tab_names.connection(), ("line", owner), lambda: there.waiting_line.leave(owner))
     sid = remembered()
     if sid is not None and there.take_back(sid, owner):
         tab_names.set_sid(sid)

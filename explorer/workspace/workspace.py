@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from engine.config import EngineConfig, Recipe, SamplingParams, StopRules
-from explorer.hosting.admission import Places
+from explorer.hosting.admission import Admission
 from explorer.hosting.limits import Hosting
 from explorer.hosting.pace import Pace
 from explorer.links.link import Link
@@ -92,7 +92,7 @@ class Workspace:
     link       what the tab's URL asked for
     link_done  whether that was done: a link is opened once
     asks       the model that the link wants and nobody has agreed to load; None where there is none
-    places     where runs get their place in the engine
+    admission  where runs get their place in the engine
     solo       steps run in a forward of their own
     shared     the number under which the host may read this tab's text; None: nobody may
     dropped    what the last forced token, rewind, new prompt or Reset took away
@@ -115,7 +115,7 @@ class Workspace:
     seed: int = 0
     look: Look = field(default_factory=Look)
     activity: Activity = field(default_factory=Activity)
-    places: Places = field(default_factory=Places)
+    admission: Admission = field(default_factory=Admission)
     solo: bool = False
     shared: int | None = None
     dropped: Dropped | None = None
@@ -156,8 +156,11 @@ class Workspace:
         """Take over what was built beside, and give up what was here. The name of this workspace stays."""
         self.close()
         self.loading, self.branches, self.active, self._next_branch = (
-            other.loading, other.branches, other.active, other._next_branch,
-        )  # fmt: skip
+            other.loading,
+            other.branches,
+            other.active,
+            other._next_branch,
+        )
         self.prompt, self.mode, self.notes, self.look = other.prompt, other.mode, other.notes, other.look
         self.sampling, self.stop, self.seed = other.sampling, other.stop, other.seed
         self.asks = None
@@ -172,7 +175,7 @@ class Workspace:
 
     def close(self) -> list[Future[None]]:
         """Give up every run, and the model. The Futures say when the places are free."""
-        self.places.line.leave(self.sid)
+        self.admission.line.leave(self.sid)
         self.shared = None
         closing = self.start_over()
         self.pool.leave(self.loading)

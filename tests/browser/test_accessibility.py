@@ -47,8 +47,12 @@ def test_axe_finds_nothing_serious(step_page: StepPage, theme: str):
 def test_the_page_has_one_first_heading_and_each_panel_one_of_its_own(step_page: StepPage):
     assert step_page.page.locator("h1").count() == 1
     assert step_page.page.locator(".lp-panel h2").all_inner_texts() == [
-        "KV cache", "Attention", "Next token", "Time per step", "Memory",
-    ]  # fmt: skip
+        "KV cache",
+        "Attention",
+        "Next token",
+        "Time per step",
+        "Memory",
+    ]
 
 
 def test_a_token_is_named_by_what_is_seen(step_page: StepPage):

@@ -13,9 +13,13 @@ from tests.browser.step_page import StepPage
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 CONFIG = {
-    "model_type": "https://evil.example/x www.evil.example a@evil.example", "num_hidden_layers": 2, "hidden_size": 64,
-    "num_attention_heads": 4, "intermediate_size": 128, "vocab_size": 100,
-}  # fmt: skip
+    "model_type": "https://evil.example/x www.evil.example a@evil.example",
+    "num_hidden_layers": 2,
+    "hidden_size": 64,
+    "num_attention_heads": 4,
+    "intermediate_size": 128,
+    "vocab_size": 100,
+}
 
 
 def test_a_link_with_another_model_asks_and_can_be_followed_without_it(page: Page, app_url: str):

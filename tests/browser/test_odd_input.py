@@ -13,13 +13,13 @@ from tests.engine.architectures import tiny_llama_folder
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 HOSTILE = {
-    "markup": "a<b & \"c\" </script><img src=x onerror=alert(1)>",
+    "markup": 'a<b & "c" </script><img src=x onerror=alert(1)>',
     "markdown": "costs $5 and $9, a_b, [x] [y], *now*, `c`",
     "right to left": "שלום עולם and مرحبا",
     "controls": "a\tb\nc\u200b\u202ed",
     "emoji": "🦊 鰻 👩‍👩‍👧",
     "combining": "e\u0301 n\u0303",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", HOSTILE)

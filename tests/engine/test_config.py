@@ -46,8 +46,13 @@ def test_what_is_no_finite_number_is_refused(setting: str, value: object) -> Non
 
 def test_edge_values_that_have_a_meaning_are_taken() -> None:
     for params in (
-        {"temperature": 0}, {"temperature": 2}, {"top_p": 0}, {"top_p": 1e-8}, {"top_k": 100_000}, {"min_p": 1},
-    ):  # fmt: skip
+        {"temperature": 0},
+        {"temperature": 2},
+        {"top_p": 0},
+        {"top_p": 1e-8},
+        {"top_k": 100_000},
+        {"min_p": 1},
+    ):
         SamplingParams(**params)  # type: ignore[arg-type]
 
 

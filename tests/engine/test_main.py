@@ -49,9 +49,21 @@ def test_a_step_has_exactly_these_fields(folder, capsys):
     main(["Hi", "--model", folder, "--max-new-tokens", "2", "--top-k", "5", "--json"])
     step = lines(capsys)[1]
     assert set(step) >= {
-        "index", "phase", "input_ids", "positions", "emitted_ids", "text", "kv_len", "kv_bytes", "stages", "u", "stop",
-        "finish_reason", "timing_ms", "batch_size",
-    }  # fmt: skip
+        "index",
+        "phase",
+        "input_ids",
+        "positions",
+        "emitted_ids",
+        "text",
+        "kv_len",
+        "kv_bytes",
+        "stages",
+        "u",
+        "stop",
+        "finish_reason",
+        "timing_ms",
+        "batch_size",
+    }
     assert [stage["name"] for stage in step["stages"]] == ["logits", "top_k"]
     assert step["stages"][1]["kept"] == 5 == len(step["stages"][1]["top"])
     assert sum(p for _, p in step["stages"][1]["top"]) == pytest.approx(1)
@@ -78,9 +90,16 @@ def test_the_models_facts(folder, capsys):
     assert main(["--info", "--json", "--model", folder]) == 0
     (facts,) = lines(capsys)
     expected = {
-        "layers": 2, "heads": 4, "kv_heads": 2, "head_dim": 16, "vocab": 300, "kv_bytes_per_token": 512,
-        "dtype": "float32", "device": "cpu", "folder": folder,
-    }  # fmt: skip
+        "layers": 2,
+        "heads": 4,
+        "kv_heads": 2,
+        "head_dim": 16,
+        "vocab": 300,
+        "kv_bytes_per_token": 512,
+        "dtype": "float32",
+        "device": "cpu",
+        "folder": folder,
+    }
     assert {key: facts[key] for key in expected} == expected
     assert facts["weight_bytes"] == facts["parameters"] * 4
 

@@ -17,7 +17,7 @@ from engine.errors import (
     SessionFinished,
     UnknownStep,
     UnknownToken,
-)  # fmt: skip
+)
 from engine.llm_engine import LLMEngine
 from engine.session import DecodeSession
 from tests.engine.architectures import tiny_engine
@@ -279,7 +279,7 @@ def test_nothing_can_be_stepped_before_a_prompt(engine):
         ((5,) * 128, PromptTooLong, "Tiny reads 128 and needs room for one more. Shorten it by 1 token."),
         ((5, 300), UnknownToken, "Token id 300 is outside"),
     ],
-)  # fmt: skip
+)
 def test_a_prompt_that_cannot_be_run_is_refused_and_the_session_stays(session, prompt, error, words):
     steps(session, 2)
     before = session.recipe

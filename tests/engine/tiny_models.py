@@ -77,10 +77,18 @@ def split_tokenizer(pattern: str) -> pre_tokenizers.PreTokenizer:
 
 def tiny_config(**changes: Any) -> LlamaConfig:
     sizes: dict[str, Any] = {
-        "vocab_size": 300, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "head_dim": 16,
-        "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 64, "tie_word_embeddings": True,
-        "bos_token_id": 1, "eos_token_id": 2,
-    }  # fmt: skip
+        "vocab_size": 300,
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_hidden_layers": 2,
+        "head_dim": 16,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": 64,
+        "tie_word_embeddings": True,
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+    }
     return LlamaConfig(**{**sizes, **changes})
 
 
@@ -117,11 +125,18 @@ def tiny_gguf(path: Path, *, pre: str = "smollm", quantised: bool = True, **keys
     writer.add_vocab_size(tokens)
     random = np.random.default_rng(0)
     shapes = {
-        "blk.0.attn_q": (width, width), "blk.0.attn_k": (width // 2, width), "blk.0.attn_v": (width // 2, width),
-        "blk.0.attn_output": (width, width), "blk.0.ffn_gate": (inner, width), "blk.0.ffn_up": (inner, width),
-        "blk.0.ffn_down": (width, inner), "token_embd": (tokens, width),
-        "blk.0.attn_norm": (width,), "blk.0.ffn_norm": (width,), "output_norm": (width,),
-    }  # fmt: skip
+        "blk.0.attn_q": (width, width),
+        "blk.0.attn_k": (width // 2, width),
+        "blk.0.attn_v": (width // 2, width),
+        "blk.0.attn_output": (width, width),
+        "blk.0.ffn_gate": (inner, width),
+        "blk.0.ffn_up": (inner, width),
+        "blk.0.ffn_down": (width, inner),
+        "token_embd": (tokens, width),
+        "blk.0.attn_norm": (width,),
+        "blk.0.ffn_norm": (width,),
+        "output_norm": (width,),
+    }
     for name, shape in shapes.items():
         if name == keys.get("drop"):
             continue

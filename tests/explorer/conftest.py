@@ -31,9 +31,17 @@ def tiny_llama(folder: Path, seed: int = 0) -> Path:
     stock.chat_template = CHAT
     torch.manual_seed(seed)
     config = LlamaConfig(
-        vocab_size=len(specials) + len(letters), hidden_size=32, intermediate_size=48, num_hidden_layers=2, head_dim=16,
-        num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=1024, bos_token_id=1, eos_token_id=2,
-    )  # fmt: skip
+        vocab_size=len(specials) + len(letters),
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        head_dim=16,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=1024,
+        bos_token_id=1,
+        eos_token_id=2,
+    )
     LlamaForCausalLM(config).save_pretrained(folder)
     stock.save_pretrained(folder)
     return folder

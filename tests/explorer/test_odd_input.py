@@ -12,14 +12,55 @@ from explorer.live.driver import OPERATIONS
 from tests.explorer.page_client import Page
 
 ODD = (
-    None, True, -1, 0, 1.5, 10**400, -(10**5000), float("inf"), float("nan"), 1e308, "", "9" * 5000, "\ud83d", "\x00",
-    [], {}, [[[]]], {"a": None}, {"temperature": 10**400}, {"temperature": "1"}, {"top_k": 1e308},
-    {"max_new_tokens": 10**400}, {"stop_strings": [5]}, ["x"] * 600,
-)  # fmt: skip
+    None,
+    True,
+    -1,
+    0,
+    1.5,
+    10**400,
+    -(10**5000),
+    float("inf"),
+    float("nan"),
+    1e308,
+    "",
+    "9" * 5000,
+    "\ud83d",
+    "\x00",
+    [],
+    {},
+    [[[]]],
+    {"a": None},
+    {"temperature": 10**400},
+    {"temperature": "1"},
+    {"top_k": 1e308},
+    {"max_new_tokens": 10**400},
+    {"stop_strings": [5]},
+    ["x"] * 600,
+)
 NAMES = (
-    "prompt", "mode", "step", "token_id", "layer", "head", "branch", "seed", "sampling", "stop", "solo", "name", "text",
-    "load", "on", "recipe", "sid", "id", "auto", "row", "index", "steps",
-)  # fmt: skip
+    "prompt",
+    "mode",
+    "step",
+    "token_id",
+    "layer",
+    "head",
+    "branch",
+    "seed",
+    "sampling",
+    "stop",
+    "solo",
+    "name",
+    "text",
+    "load",
+    "on",
+    "recipe",
+    "sid",
+    "id",
+    "auto",
+    "row",
+    "index",
+    "steps",
+)
 LONG = {"measure_machine", "model"}  # work of its own, with tests of its own
 
 

@@ -15,25 +15,35 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from engine.errors import LoupeError
+from engine.progress import OnProgress
 from engine.studies.claim_checks import cache, model, speed
-from engine.studies.claim_checks.forwards import Check, Report
+from engine.studies.claim_checks.forwards import Check
 from engine.studies.claim_records import Finding
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
 
-CHECKS: MappingProxyType[str, Callable[[LLMEngine, Report], Check]] = MappingProxyType(
+CHECKS: MappingProxyType[str, Callable[[LLMEngine, OnProgress], Check]] = MappingProxyType(
     {
         check.__name__: check
         for check in (
-            model.logit_rows, model.stateless, model.greedy, model.tiles, cache.positions, cache.prefix,
-            cache.appended, cache.cached_uncached, cache.count_100, speed.shared_step, speed.streaming,
+            model.logit_rows,
+            model.stateless,
+            model.greedy,
+            model.tiles,
+            cache.positions,
+            cache.prefix,
+            cache.appended,
+            cache.cached_uncached,
+            cache.count_100,
+            speed.shared_step,
+            speed.streaming,
         )
     }
-)  # fmt: skip
+)
 
 
-def check(engine: LLMEngine, name: str, report: Report) -> Future[Finding]:
+def check(engine: LLMEngine, name: str, report: OnProgress) -> Future[Finding]:
     """Begin the check of this name on the engine's thread. Raises LoupeError where there is none."""
     if name not in CHECKS:
         raise LoupeError(f"There is no check {name!r}. Known: {', '.join(CHECKS)}.")

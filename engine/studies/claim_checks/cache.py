@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import torch
 
 from engine.costs.positions import cached_positions, uncached_positions
+from engine.progress import OnProgress
 from engine.studies.claim_checks.forwards import (
     NEW_TOKENS,
     OTHER_TEXT,
     TEXT,
     Check,
-    Report,
     decoded,
     decoded_anew,
     forward,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 COUNTED = 100
 
 
-def positions(engine: LLMEngine, report: Report) -> Check:
+def positions(engine: LLMEngine, report: OnProgress) -> Check:
     """What a decode run feeds, counted."""
     runner, fed = engine.stepper.runner, ids(engine, TEXT)
     drawn = yield from decoded(runner, fed, NEW_TOKENS, report)
@@ -42,7 +42,7 @@ def positions(engine: LLMEngine, report: Report) -> Check:
     )
 
 
-def prefix(engine: LLMEngine, report: Report) -> Check:
+def prefix(engine: LLMEngine, report: OnProgress) -> Check:
     """The last token's key and value, behind two different first tokens."""
     runner, fed = engine.stepper.runner, ids(engine, TEXT)
     other = ((fed[0] + 1) % engine.info.vocab_size, *fed[1:])
@@ -67,7 +67,7 @@ def prefix(engine: LLMEngine, report: Report) -> Check:
     )
 
 
-def appended(engine: LLMEngine, report: Report) -> Check:
+def appended(engine: LLMEngine, report: OnProgress) -> Check:
     """Keys and values of a text alone, and of the same text with more behind it, both computed anew."""
     runner, fed = engine.stepper.runner, ids(engine, TEXT)
     short, long = runner.scratch_store(), runner.scratch_store()
@@ -83,7 +83,7 @@ def appended(engine: LLMEngine, report: Report) -> Check:
     )
 
 
-def cached_uncached(engine: LLMEngine, report: Report) -> Check:
+def cached_uncached(engine: LLMEngine, report: OnProgress) -> Check:
     """The same greedy tokens with a cache and without one."""
     runner, fed = engine.stepper.runner, ids(engine, TEXT)
     total = 2 * NEW_TOKENS
@@ -103,7 +103,7 @@ def cached_uncached(engine: LLMEngine, report: Report) -> Check:
     )
 
 
-def count_100(engine: LLMEngine, report: Report) -> Check:
+def count_100(engine: LLMEngine, report: OnProgress) -> Check:
     """A hundred tokens from one, with a cache and without: every position counted as it is fed."""
     runner, start = engine.stepper.runner, ids(engine, TEXT)[:1]
     total = cached_positions(1, COUNTED) + uncached_positions(1, COUNTED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -10,12 +10,12 @@ from torch import Tensor
 
 from engine.forward.kv_store import KVStore
 from engine.forward.model_runner import Feed, ModelRunner, RowResult
+from engine.progress import OnProgress
 from engine.studies.claim_records import Finding
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
 
-Report: TypeAlias = Callable[[int, int], None]
 Check: TypeAlias = Generator[None, None, Finding]
 
 TEXT = "The cat sat on the mat and looked at the"  # short: a check answers in a second
@@ -46,7 +46,9 @@ def forward(runner: ModelRunner, store: KVStore, token_ids: Sequence[int], *, ev
     return runner.forward([feed], logit_rows="all" if every_row else "last").rows[0]
 
 
-def decoded(runner: ModelRunner, prompt: Sequence[int], count: int, report: Report) -> Generator[None, None, Decoded]:
+def decoded(
+    runner: ModelRunner, prompt: Sequence[int], count: int, report: OnProgress
+) -> Generator[None, None, Decoded]:
     """Draw `count` tokens greedily with a cache, stopping at nothing."""
     store, out, fed = runner.scratch_store(), Decoded(), tuple(prompt)
     for _ in range(count):
@@ -59,7 +61,7 @@ def decoded(runner: ModelRunner, prompt: Sequence[int], count: int, report: Repo
 
 
 def decoded_anew(
-    runner: ModelRunner, prompt: Sequence[int], followed: Sequence[int], report: Report
+    runner: ModelRunner, prompt: Sequence[int], followed: Sequence[int], report: OnProgress
 ) -> Generator[None, None, Decoded]:
     """The same without a cache: each step feeds the whole text, which goes on with `followed`, whatever is drawn."""
     out = Decoded()

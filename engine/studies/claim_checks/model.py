@@ -9,13 +9,13 @@ import torch
 
 from engine.decode.inspection import inputs_of
 from engine.errors import UnsupportedModel
+from engine.progress import OnProgress
 from engine.studies.claim_checks.forwards import (
     NEW_TOKENS,
     OTHER_TEXT,
     ROUNDING,
     TEXT,
     Check,
-    Report,
     decoded,
     forward,
     ids,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
 
 
-def logit_rows(engine: LLMEngine, report: Report) -> Check:
+def logit_rows(engine: LLMEngine, report: OnProgress) -> Check:
     """One row of scores per position; the last is all that decoding uses."""
     runner, fed = engine.stepper.runner, ids(engine, TEXT)
     rows = forward(runner, runner.scratch_store(), fed, every_row=True)
@@ -51,7 +51,7 @@ def logit_rows(engine: LLMEngine, report: Report) -> Check:
     )
 
 
-def stateless(engine: LLMEngine, report: Report) -> Check:
+def stateless(engine: LLMEngine, report: OnProgress) -> Check:
     """The same text before and after another one."""
     runner = engine.stepper.runner
     first = forward(runner, runner.scratch_store(), ids(engine, TEXT)).logits
@@ -68,7 +68,7 @@ def stateless(engine: LLMEngine, report: Report) -> Check:
     )
 
 
-def greedy(engine: LLMEngine, report: Report) -> Check:
+def greedy(engine: LLMEngine, report: OnProgress) -> Check:
     """The same prompt, decoded greedily twice, alone in its forwards."""
     runner, fed = engine.stepper.runner, ids(engine, TEXT)
     total = 2 * NEW_TOKENS
@@ -83,7 +83,7 @@ def greedy(engine: LLMEngine, report: Report) -> Check:
     )
 
 
-def tiles(engine: LLMEngine, report: Report) -> Check:
+def tiles(engine: LLMEngine, report: OnProgress) -> Check:
     """Every head of the model, walked in tiles of two keys."""
     runner, fed = engine.stepper.runner, ids(engine, TEXT)
     if not runner.keys_are_cached:

@@ -9,12 +9,12 @@ from engine.costs.bytes import step_bytes
 from engine.forward.model_runner import Feed
 from engine.measure import machine_rates
 from engine.models.loaded_shape import shape_of
+from engine.progress import OnProgress
 from engine.studies.claim_checks.forwards import (
     NEW_TOKENS,
     OTHER_TEXT,
     TEXT,
     Check,
-    Report,
     back,
     decoded,
     forward,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 ROUNDS = 7  # of what is timed, in turn
 
 
-def shared_step(engine: LLMEngine, report: Report) -> Check:
+def shared_step(engine: LLMEngine, report: OnProgress) -> Check:
     """Two texts stepped in one forward, and each alone."""
     runner = engine.stepper.runner
     stores = [runner.scratch_store() for _ in range(2)]
@@ -62,7 +62,7 @@ def shared_step(engine: LLMEngine, report: Report) -> Check:
     )
 
 
-def streaming(engine: LLMEngine, report: Report) -> Check:
+def streaming(engine: LLMEngine, report: OnProgress) -> Check:
     """Bytes a step must read over its time, beside what memory gives here: a third of that counts as bound by it."""
     runner, fed = engine.stepper.runner, ids(engine, TEXT)
     parameter = next(engine.model.parameters())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from engine.decode import inspection
 from engine.decode.session_state import SessionState
 from engine.decode.stepping import Stepper
 from engine.errors import PromptTooLong
+from engine.progress import OnProgress
 from engine.records import Check
 from engine.studies.self_check.bounds import Bounds
 from engine.studies.self_check.judge_cache import StockCache, judge_bytes, judge_norms, judge_tensors, weight_bytes
@@ -32,8 +33,6 @@ MOST_TOKENS = 4096  # of a session: eager attention is slow, and grows with the 
 LOOKED_AT = 4  # steps whose attention rows are compared: the newest as it was kept, older ones replayed
 JUDGED_AT_ONCE = 4  # records judged in one piece: about as long as a step
 
-Report = Callable[[int, int], None]
-
 
 @dataclass(slots=True, eq=False)
 class Study:
@@ -50,7 +49,7 @@ class Study:
     lines: Lines
     weights: int
 
-    def run(self, chunk: int, report: Report) -> Generator[None, None, tuple[Check, ...]]:
+    def run(self, chunk: int, report: OnProgress) -> Generator[None, None, tuple[Check, ...]]:
         """Every check, yielding between pieces. Moves nothing."""
         state, runner, steps = self.state, self.stepper.runner, len(self.state.records)
         first, length = len(state.prompt_ids) - 1, len(state.prompt_ids) + steps - 1

@@ -49,9 +49,13 @@ def _walk(session: DecodeSession) -> None:
         record = records[step]
         least = walking.smallest_tile(record.kv_len)
         size = controls.whole(
-            "Keys per tile", url="size", default=walking.usual_tile(record.kv_len), low=least, high=record.kv_len,
+            "Keys per tile",
+            url="size",
+            default=walking.usual_tile(record.kv_len),
+            low=least,
+            high=record.kv_len,
             hint="Kernels take 64 or 128; a short prompt shows more with a few.",
-        )  # fmt: skip
+        )
     try:
         done = walking.walked(bridge.read_head(session, step, layer, head).result(), size)
     except LoupeError as error:

@@ -21,20 +21,32 @@ def moved(change: KeyChange, labels: Sequence[str], side: int, colours: Palette)
     ticks = [f"{label}<sub>{position}</sub>" for position, label in enumerate(labels)]
     figure = go.Figure(layout={"title": f"{SIDES[side].capitalize()} moved by another first token"})
     figure.add_heatmap(
-        z=shown, x=list(range(len(labels))), y=list(range(shown.shape[0])), zmin=0,
+        z=shown,
+        x=list(range(len(labels))),
+        y=list(range(shown.shape[0])),
+        zmin=0,
         zmax=float(np.nanmax(shown)) if np.isfinite(shown).any() else 1.0,
         text=[[_word(change, side, layer, n) for n in range(len(labels))] for layer in range(shown.shape[0])],
-        customdata=[list(labels)] * shown.shape[0], hoverongaps=True,
+        customdata=[list(labels)] * shown.shape[0],
+        hoverongaps=True,
         hovertemplate="layer %{y}, position %{x} “%{customdata}”<br><b>%{text}</b><extra></extra>",
-        colorbar={"title": {"text": "|after − before|<br>÷ |before|"}}, xgap=1, ygap=1,
-    )  # fmt: skip
+        colorbar={"title": {"text": "|after − before|<br>÷ |before|"}},
+        xgap=1,
+        ygap=1,
+    )
     few = len(labels) <= 40
     return figure.update_layout(
-        height=max(260, 140 + 12 * shown.shape[0]), plot_bgcolor=colours.background,
-        xaxis={"title": "position", "showgrid": False, "tickmode": "array" if few else "auto",
-               "tickvals": list(range(len(labels))), "ticktext": ticks},
+        height=max(260, 140 + 12 * shown.shape[0]),
+        plot_bgcolor=colours.background,
+        xaxis={
+            "title": "position",
+            "showgrid": False,
+            "tickmode": "array" if few else "auto",
+            "tickvals": list(range(len(labels))),
+            "ticktext": ticks,
+        },
         yaxis={"title": "layer", "autorange": "reversed", "showgrid": False},
-    )  # fmt: skip
+    )
 
 
 def _word(change: KeyChange, side: int, layer: int, position: int) -> str:
@@ -94,14 +106,24 @@ def who_reads(prompt: int, labels: Sequence[str], colours: Palette) -> go.Figure
     for column, (table, hue) in enumerate(zip(reads(prompt, steps), (colours.key, colours.accent), strict=True), 1):
         what = "key and value" if column == 1 else "query"
         figure.add_heatmap(
-            z=table, zmin=0, zmax=1, colorscale=[[0, colours.background], [1, hue]], showscale=False, xgap=2, ygap=2,
-            text=[["read" if cell else "not read" for cell in row] for row in table], customdata=[list(labels)] * steps,
+            z=table,
+            zmin=0,
+            zmax=1,
+            colorscale=[[0, colours.background], [1, hue]],
+            showscale=False,
+            xgap=2,
+            ygap=2,
+            text=[["read" if cell else "not read" for cell in row] for row in table],
+            customdata=[list(labels)] * steps,
             hovertemplate=f"step %{{y}}, {what} of “%{{customdata}}”: <b>%{{text}}</b><extra></extra>",
-            row=1, col=column,
-        )  # fmt: skip
+            row=1,
+            col=column,
+        )
     figure.update_xaxes(showgrid=False, tickmode="array", tickvals=list(range(len(labels))), ticktext=ticks)
     figure.update_yaxes(autorange="reversed", showgrid=False, dtick=1)
     return figure.update_layout(
-        height=max(280, 170 + 20 * steps), yaxis={"title": "step"}, xaxis={"title": "keys and values"},
+        height=max(280, 170 + 20 * steps),
+        yaxis={"title": "step"},
+        xaxis={"title": "keys and values"},
         xaxis2={"title": "queries"},
-    )  # fmt: skip
+    )

@@ -47,14 +47,22 @@ def _controls(chosen: ChosenModel) -> tuple[Room, int]:
     with columns[1]:
         context = controls.ladder("Context, tokens", figures.CONTEXTS, url="ctx", default=8192)
         usable = controls.slider(
-            "Usable share of memory", url="use", default=0.9, low=0.5, high=1.0, step=0.01,
+            "Usable share of memory",
+            url="use",
+            default=0.9,
+            low=0.5,
+            high=1.0,
+            step=0.01,
             hint="What weights and caches may take; the rest is for activations and the runtime",
-        )  # fmt: skip
+        )
     with columns[2]:
         device = controls.choice("Memory of", DEVICES, url="on", default="H100 SXM")
         count = controls.whole("Devices", url="n", default=1, low=1, high=4096)
-        memory = HARDWARE[device].memory if device != OTHER_MEMORY else 1e9 * controls.number(
-            "Memory of each, GB", url="gb", default=80.0, low=0.1, high=100_000.0)  # fmt: skip
+        memory = (
+            HARDWARE[device].memory
+            if device != OTHER_MEMORY
+            else 1e9 * controls.number("Memory of each, GB", url="gb", default=80.0, low=0.1, high=100_000.0)
+        )
     return Room(chosen.shape, memory * count, usable, PRECISIONS[weights], PRECISIONS[kv]), context
 
 
@@ -112,8 +120,9 @@ def _by_context(room: Room, context: int, ways: tuple[Kind, ...]) -> None:
     ]
     charts.show(
         figures.bytes_by_context(ways, room.kv_bytes_each, context, limits, charts.palette()),
-        key="cache by context", table=rows,
-    )  # fmt: skip
+        key="cache by context",
+        table=rows,
+    )
     shell.source("computed", f"{own_kind(room.shape).formula} × {room.kv_bytes_each:g} B × tokens")
 
 

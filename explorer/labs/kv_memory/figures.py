@@ -25,12 +25,15 @@ def bytes_by_context(
     for kind, dash in zip(kinds, LINES, strict=False):
         sizes = [kind.shape.kv_bytes(tokens, kv_bytes_each) for tokens in CONTEXTS]
         figure.add_scatter(
-            x=CONTEXTS, y=sizes, name=kind.name, mode="lines",
+            x=CONTEXTS,
+            y=sizes,
+            name=kind.name,
+            mode="lines",
             line={"dash": dash, "width": 4 if kind.is_own else 2},
             customdata=[number_text(size, "B") for size in sizes],
             hovertemplate=f"%{{x:,}} tokens: <b>%{{customdata}}</b><br>{kind.formula}"
             f" × {kv_bytes_each:g} B × tokens<extra>{kind.name}</extra>",
-        )  # fmt: skip
+        )
     _mark(figure, context, kinds[0].shape.kv_bytes(context, kv_bytes_each))
     _limits(figure, limits, colours)
     return figure.update_layout(
@@ -44,12 +47,15 @@ def sessions_by_context(rooms: Mapping[str, Room], chosen: str, context: int) ->
     for (name, room), dash in zip(rooms.items(), LINES, strict=False):
         fit = [room.sessions(tokens) for tokens in CONTEXTS]
         figure.add_scatter(
-            x=CONTEXTS, y=[count or None for count in fit], name=f"cache in {name}", mode="lines+markers",
+            x=CONTEXTS,
+            y=[count or None for count in fit],
+            name=f"cache in {name}",
+            mode="lines+markers",
             line={"dash": dash, "width": 4 if name == chosen else 2},
             customdata=[[number_text(room.for_caches, "B"), number_text(room.sequence(n), "B")] for n in CONTEXTS],
             hovertemplate="%{x:,} tokens: <b>%{y:,} sessions</b><br>⌊%{customdata[0]} left ÷ %{customdata[1]} each⌋"
             f"<extra>cache in {name}</extra>",
-        )  # fmt: skip
+        )
     _mark(figure, context, rooms[chosen].sessions(context) or None)
     return figure.update_layout(
         xaxis={"type": "log", "title": "context, tokens"}, yaxis={"type": "log", "title": "sessions that fit"}
@@ -63,11 +69,15 @@ def memory_by_batch(room: Room, contexts: Sequence[int], colours: Palette) -> go
         each = room.sequence(tokens)
         sizes = [room.weights + batch * each for batch in BATCHES]
         figure.add_scatter(
-            x=BATCHES, y=sizes, name=f"{tokens:,} tokens each", mode="lines+markers", line={"dash": dash},
+            x=BATCHES,
+            y=sizes,
+            name=f"{tokens:,} tokens each",
+            mode="lines+markers",
+            line={"dash": dash},
             customdata=[number_text(size, "B") for size in sizes],
             hovertemplate=f"%{{x:,}} sequences: <b>%{{customdata}}</b><br>{number_text(room.weights, 'B')} weights"
             f" + %{{x:,}} × {number_text(each, 'B')}<extra>{tokens:,} tokens each</extra>",
-        )  # fmt: skip
+        )
     _limits(figure, {"memory that may be used": room.memory * room.usable, "weights alone": room.weights}, colours)
     return figure.update_layout(
         xaxis={"type": "log", "title": "sequences at a time"}, yaxis={"type": "log", "title": "memory, B"}
@@ -78,9 +88,13 @@ def _mark(figure: go.Figure, x: float, y: float | None) -> None:
     """Where the controls stand."""
     if y:
         figure.add_scatter(
-            x=[x], y=[y], mode="markers", marker={"size": 13, "symbol": "circle-open", "line": {"width": 3}},
-            name="chosen", hoverinfo="skip",
-        )  # fmt: skip
+            x=[x],
+            y=[y],
+            mode="markers",
+            marker={"size": 13, "symbol": "circle-open", "line": {"width": 3}},
+            name="chosen",
+            hoverinfo="skip",
+        )
 
 
 def _limits(figure: go.Figure, limits: Mapping[str, float], colours: Palette) -> None:
@@ -89,6 +103,12 @@ def _limits(figure: go.Figure, limits: Mapping[str, float], colours: Palette) ->
         if size > 0:
             figure.add_hline(y=size, line={"color": colours.bad, "dash": "dash", "width": 1.5})
             figure.add_annotation(
-                x=0.01, xref="paper", xanchor="left", y=math.log10(size), yanchor="bottom", showarrow=False,
-                text=f"{words}: {number_text(size, 'B')}", font={"color": colours.bad, "size": 13},
-            )  # fmt: skip
+                x=0.01,
+                xref="paper",
+                xanchor="left",
+                y=math.log10(size),
+                yanchor="bottom",
+                showarrow=False,
+                text=f"{words}: {number_text(size, 'B')}",
+                font={"color": colours.bad, "size": 13},
+            )

@@ -35,11 +35,13 @@ def numbers(use: MemoryUse, tokens: int, shape: ModelShape, bytes_each: float) -
         Number("formula", use.kv_formula_bytes, "computed", f"{tokens:,} tokens × {per_token:,} B"),
         Number("live tensors", use.kv_live_bytes, "measured", "keys and values of all layers, tensor by tensor"),
         Number(
-            "reserved tensors", use.kv_reserved_bytes, "measured",
+            "reserved tensors",
+            use.kv_reserved_bytes,
+            "measured",
             f"the same buffers whole: room for {room:,} tokens. They start at 64 and double when full, so that few "
             "steps copy the cache",
         ),
-    ]  # fmt: skip
+    ]
     if use.process_bytes is not None:
         found.append(
             Number(
@@ -96,8 +98,9 @@ def parts(use: MemoryUse, *, all_live: int, all_reserved: int, shared: int) -> t
     if use.process_bytes is None:
         return found
     rest = Part(
-        "the rest", use.process_bytes - known,
+        "the rest",
+        use.process_bytes - known,
         "Python, torch and its libraries, a forward pass's own results, the page, and freed memory that the "
         "C library has not given back",
-    )  # fmt: skip
+    )
     return (*found, rest)

@@ -29,7 +29,7 @@ def show(session: DecodeSession) -> None:
         return
     first = bridge.token_labels(session.engine, [session.recipe.token_ids[0], token_id])
 
-    def begin(report: progress.Report) -> Future[KeyChange]:
+    def begin(report: progress.TaskProgress) -> Future[KeyChange]:
         return bridge.change_first_token(session, token_id, lambda done, total: report(done, total, "tokens fed"))
 
     inputs = (session.id, session.epoch, len(session.records), token_id)
@@ -54,16 +54,24 @@ def _picture(session: DecodeSession, change: KeyChange) -> None:
     safe = [charts.plain(label) for label in labels]
     st.text(cache_pictures.moved_words(change, side))
     rows = [
-        {"layer": layer, "position": n, "token": labels[n], "moved": float(change.moved[side, layer, n]),
-         "same bits": bool(change.same_bits[side, layer, n]), "rounding": float(change.rounding[side, layer, n])}
-        for layer in range(change.moved.shape[1]) for n in range(len(labels))
-    ]  # fmt: skip
+        {
+            "layer": layer,
+            "position": n,
+            "token": labels[n],
+            "moved": float(change.moved[side, layer, n]),
+            "same bits": bool(change.same_bits[side, layer, n]),
+            "rounding": float(change.rounding[side, layer, n]),
+        }
+        for layer in range(change.moved.shape[1])
+        for n in range(len(labels))
+    ]
     charts.show(
         cache_pictures.moved(change, safe, side, charts.palette()),
         key=f"moved {cache_pictures.SIDES[side]}",
         table=rows,
     )
     shell.source(
-        "measured", "here, now: two copies of the run prefilled alike, all but the first token; "
+        "measured",
+        "here, now: two copies of the run prefilled alike, all but the first token; "
         "|after − before| ÷ |before| over all heads. The run itself was not touched.",
-    )  # fmt: skip
+    )

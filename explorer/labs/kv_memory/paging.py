@@ -67,9 +67,10 @@ def _draw(lengths: tuple[int, ...], block: int, most: int, room: Room) -> None:
         st.text(str(error))
         found = [allocate(policy, lengths, most=most, block=block) for policy in POLICIES[1:]]
     charts.show(
-        pictures.strips(found, slot_bytes, colours), key="memory allocated",
+        pictures.strips(found, slot_bytes, colours),
+        key="memory allocated",
         table=[_row(allocation, slot_bytes) for allocation in found],
-    )  # fmt: skip
+    )
     for allocation in found:
         st.text(
             f"{allocation.policy}: {allocation.wasted:,} of {allocation.held:,} slots empty, "
@@ -82,12 +83,13 @@ def _draw(lengths: tuple[int, ...], block: int, most: int, room: Room) -> None:
         "(Kwon et al., SOSP 2023)",
     )
     charts.show(
-        pictures.pool(lengths, block, colours), key="paged pool",
+        pictures.pool(lengths, block, colours),
+        key="paged pool",
         table=[
             {"sequence": one, "tokens": length, "blocks": slots // block, "empty slots": slots - length}
             for one, (length, slots) in enumerate(zip(found[-1].lengths, found[-1].slots, strict=True), 1)
         ],
-    )  # fmt: skip
+    )
 
 
 def _row(allocation: Allocation, slot_bytes: int) -> dict[str, object]:

@@ -28,23 +28,32 @@ def strips(allocations: Sequence[Allocation], slot_bytes: float, colours: Palett
         empty = [allocation.slots[one] - length for allocation in allocations]
         for name, slots, opacity in (("filled", [length] * len(allocations), 1.0), ("empty", empty, 0.22)):
             figure.add_bar(
-                y=policies, x=[count * slot_bytes for count in slots], orientation="h", name=name,
+                y=policies,
+                x=[count * slot_bytes for count in slots],
+                orientation="h",
+                name=name,
                 marker={"color": hue, "opacity": opacity, "line": {"color": colours.card, "width": 1}},
                 customdata=[[count, number_text(count * slot_bytes, "B")] for count in slots],
                 hovertemplate=f"sequence {one + 1}, {length:,} tokens<br>{name}: <b>%{{customdata[0]:,}} slots, "
-                "%{customdata[1]}</b><extra>%{y}</extra>", showlegend=False,
-            )  # fmt: skip
+                "%{customdata[1]}</b><extra>%{y}</extra>",
+                showlegend=False,
+            )
     for allocation in allocations:
         figure.add_annotation(
-            x=allocation.held * slot_bytes, y=allocation.policy, xanchor="left", showarrow=False, xshift=8,
+            x=allocation.held * slot_bytes,
+            y=allocation.policy,
+            xanchor="left",
+            showarrow=False,
+            xshift=8,
             text=f"<b>{allocation.utilisation:.1%}</b>",
-        )  # fmt: skip
+        )
     most = max(allocation.held for allocation in allocations) * slot_bytes
     return figure.update_layout(
-        barmode="stack", height=300,
+        barmode="stack",
+        height=300,
         yaxis={"autorange": "reversed", "tickvals": policies, "ticktext": [BREAKS.get(one, one) for one in policies]},
         xaxis={"title": "memory allocated, B", "range": [0, most * 1.16]},
-    )  # fmt: skip
+    )
 
 
 def pool(lengths: Sequence[int], block: int, colours: Palette) -> go.Figure:
@@ -57,14 +66,23 @@ def pool(lengths: Sequence[int], block: int, colours: Palette) -> go.Figure:
     numbers = [[str(one.owner + 1) if len(blocks) <= NUMBERED_BLOCKS else "" for one in row] for row in rows]
     figure = go.Figure(layout={"title": f"Paged pool: blocks of {block} in the order taken"})
     figure.add_heatmap(
-        z=shades, customdata=words, hovertemplate="%{customdata}<extra></extra>", text=numbers,
-        texttemplate="%{text}", zmin=0, zmax=2 * len(hues) - 1, colorscale=_steps(hues, colours.card),
-        showscale=False, xgap=2, ygap=2,
-    )  # fmt: skip
+        z=shades,
+        customdata=words,
+        hovertemplate="%{customdata}<extra></extra>",
+        text=numbers,
+        texttemplate="%{text}",
+        zmin=0,
+        zmax=2 * len(hues) - 1,
+        colorscale=_steps(hues, colours.card),
+        showscale=False,
+        xgap=2,
+        ygap=2,
+    )
     return figure.update_layout(
-        height=110 + 24 * len(rows), xaxis={"visible": False},
+        height=110 + 24 * len(rows),
+        xaxis={"visible": False},
         yaxis={"visible": False, "autorange": "reversed"},
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +124,14 @@ def memory_parts(parts: Sequence[Part], colours: Palette) -> go.Figure:
     hues = [colours.prompt, colours.accent, colours.value, colours.generated, colours.forced, colours.line]
     for part, hue in zip(parts, hues, strict=False):
         figure.add_bar(
-            y=["this process"], x=[max(0, part.size)], orientation="h", name=part.name, marker={"color": hue},
+            y=["this process"],
+            x=[max(0, part.size)],
+            orientation="h",
+            name=part.name,
+            marker={"color": hue},
             customdata=[[number_text(part.size, "B"), part.why]],
             hovertemplate="<b>%{customdata[0]}</b><br>%{customdata[1]}<extra>%{fullData.name}</extra>",
-        )  # fmt: skip
+        )
     return figure.update_layout(
         barmode="stack",
         height=240,

@@ -70,10 +70,14 @@ def query_formula(shape: ModelShape, bytes_each: float) -> str:
 def _picture(prompt: int, labels: list[str]) -> None:
     keys, queries = cache_pictures.reads(prompt, len(labels) - prompt + 1)
     rows = [
-        {"step": step, "keys and values read": int(keys[step].sum()), "queries read": int(queries[step].sum()),
-         "of them from earlier steps": int(queries[step, : prompt + step - 1].sum()) if step else 0}
+        {
+            "step": step,
+            "keys and values read": int(keys[step].sum()),
+            "queries read": int(queries[step].sum()),
+            "of them from earlier steps": int(queries[step, : prompt + step - 1].sum()) if step else 0,
+        }
         for step in range(len(keys))
-    ]  # fmt: skip
+    ]
     safe = [charts.plain(label) for label in labels]
     charts.show(cache_pictures.who_reads(prompt, safe, charts.palette()), key="who reads what", table=rows)
     shell.source(

@@ -34,15 +34,14 @@ def show(session: DecodeSession) -> None:
     if window:
         st.text(window)
     st.table(
-        [
-            {"number": n.name, "bytes": f"{n.size:,}", "how": n.origin, "what it includes": n.includes} for n in found
-        ],
+        [{"number": n.name, "bytes": f"{n.size:,}", "how": n.origin, "what it includes": n.includes} for n in found],
         hide_index=True,
-    )  # fmt: skip
+    )
     held, counters = engine.sessions.total(), engine.counters()
     parts = memory.parts(use, all_live=held.live, all_reserved=held.reserved, shared=counters.prefix_bytes)
     charts.show(
-        pictures.memory_parts(parts, charts.palette()), key="process memory",
+        pictures.memory_parts(parts, charts.palette()),
+        key="process memory",
         table=[{"part": part.name, "bytes": part.size, "what it is": part.why} for part in parts],
-    )  # fmt: skip
+    )
     shell.source("measured", f"here, when step {record.index} was done; caches of all sessions as of now")

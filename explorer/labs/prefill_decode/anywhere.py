@@ -22,9 +22,16 @@ if TYPE_CHECKING:
 HERE = "this machine, measured"
 MOST = 32_768
 SHOWN = {
-    "request": "", "phase": "", "FLOPs": "FLOP", "bytes moved": "B", "FLOP per byte": "", "arithmetic alone, ms": "ms",
-    "memory alone, ms": "ms", "bound by": "", "tokens per second at most": "",
-}  # fmt: skip
+    "request": "",
+    "phase": "",
+    "FLOPs": "FLOP",
+    "bytes moved": "B",
+    "FLOP per byte": "",
+    "arithmetic alone, ms": "ms",
+    "memory alone, ms": "ms",
+    "bound by": "",
+    "tokens per second at most": "",
+}
 ASSUMED = (
     "One request alone, at the full rates stated, arithmetic and memory overlapping perfectly within a forward pass: "
     "nothing is quicker, real programs are slower. Weights are read once a pass, keys and values written once and "

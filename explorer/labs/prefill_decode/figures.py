@@ -42,11 +42,17 @@ def measured(times: Sequence[PhaseTimes], priced: Sequence[Request]) -> go.Figur
             else ""
         )
         figure.add_bar(
-            y=names, x=values, name=phase, orientation="h",
+            y=names,
+            x=values,
+            name=phase,
+            orientation="h",
             customdata=[[rate, *(prices[i] if priced else ())] for i, rate in enumerate(rates)],
-            hovertemplate="%{y}, " + phase + ": %{x:,.3s}s measured<br>%{customdata[0]:,.1f} tokens per second"
-            + formula + "<extra></extra>",
-        )  # fmt: skip
+            hovertemplate="%{y}, "
+            + phase
+            + ": %{x:,.3s}s measured<br>%{customdata[0]:,.1f} tokens per second"
+            + formula
+            + "<extra></extra>",
+        )
     return _requests(figure, "seconds")
 
 
@@ -57,21 +63,28 @@ def computed(requests: Sequence[Request], rates: Rates) -> go.Figure:
     for place, phase in enumerate(("prefill", "decode")):
         phases = [request.phases[place] for request in requests]
         figure.add_bar(
-            y=names, x=[1e3 * p.least_s(rates) for p in phases], name=phase, orientation="h",
+            y=names,
+            x=[1e3 * p.least_s(rates) for p in phases],
+            name=phase,
+            orientation="h",
             customdata=[_inputs(p, rates) for p in phases],
             hovertemplate="%{y}, " + phase + ": %{x:,.3s} ms at least, %{customdata[2]}<br>"
             "max(FLOPs / peak, bytes / bandwidth), pass by pass<br>"
             "arithmetic alone %{customdata[0]:.3s} ms, memory alone %{customdata[1]:.3s} ms<br>"
             "%{customdata[3]:.3s}FLOP, %{customdata[4]:.3s}B, %{customdata[5]:.3g} FLOP per byte<extra></extra>",
-        )  # fmt: skip
+        )
     return _requests(figure, "milliseconds, at least")
 
 
 def _inputs(phase: Phase, rates: Rates) -> list[object]:
     return [
-        1e3 * phase.compute_s(rates), 1e3 * phase.memory_s(rates), _BOUND_WORDS[phase.bound(rates)],
-        phase.flops, phase.moved, phase.intensity,
-    ]  # fmt: skip
+        1e3 * phase.compute_s(rates),
+        1e3 * phase.memory_s(rates),
+        _BOUND_WORDS[phase.bound(rates)],
+        phase.flops,
+        phase.moved,
+        phase.intensity,
+    ]
 
 
 def _requests(figure: go.Figure, unit: str) -> go.Figure:
@@ -86,10 +99,12 @@ def steps(times: Sequence[PhaseTimes]) -> go.Figure:
     figure = go.Figure(layout={"title": "Time of every turn of decode"})
     for t in times:
         figure.add_scatter(
-            x=list(range(t.prompt_len, t.prompt_len + len(t.steps_ms))), y=list(t.steps_ms), mode="lines",
+            x=list(range(t.prompt_len, t.prompt_len + len(t.steps_ms))),
+            y=list(t.steps_ms),
+            mode="lines",
             name=label(t.prompt_len, t.new_tokens),
             hovertemplate="%{x:,} tokens cached: %{y:.1f} ms, device synchronised<extra></extra>",
-        )  # fmt: skip
+        )
     figure.update_xaxes(title="tokens in the cache before the turn")
     figure.update_yaxes(title="milliseconds", rangemode="tozero")
     return figure
@@ -114,16 +129,24 @@ def prompts(sizes: Sizes, rates: Rates, prompt_len: int) -> go.Figure:
         ("at least", [1e3 * s.least_s(rates) for s in sweeps], "the larger of the two"),
     ):
         figure.add_scatter(
-            x=lengths, y=values, name=name, mode="lines",
+            x=lengths,
+            y=values,
+            name=name,
+            mode="lines",
             line={"dash": "solid" if name == "at least" else "dot", "width": 3 if name == "at least" else 2},
             hovertemplate=f"P = %{{x:,}}: %{{y:.3s}} ms<br>{rule}<extra>{name}</extra>",
-        )  # fmt: skip
+        )
     if math.isfinite(turns):
         figure.add_vline(x=turns, line={"dash": "dot", "width": 2, "color": MARK})
         figure.add_annotation(
-            x=math.log10(turns), y=1, yref="paper", xanchor="right", yanchor="top", showarrow=False,
+            x=math.log10(turns),
+            y=1,
+            yref="paper",
+            xanchor="right",
+            yanchor="top",
+            showarrow=False,
             text=f"compute-bound from {turns:,.0f} tokens on ",
-        )  # fmt: skip  # a note on a logarithmic axis is placed by the power, a line by the value
+        )
     figure.update_xaxes(title="prompt tokens in one pass", type="log")
     figure.update_yaxes(title="milliseconds, at least", type="log")
     return figure
@@ -134,12 +157,14 @@ def chunk_totals(study: ChunkStudy) -> go.Figure:
     done = [run for run in study.runs if run.rounds_ms]
     figure = go.Figure(layout={"title": f"Time to prefill {study.prompt_len:,} tokens"})
     figure.add_scatter(
-        x=[run.chunk for run in done], y=[run.best_ms for run in done], mode="lines+markers",
+        x=[run.chunk for run in done],
+        y=[run.best_ms for run in done],
+        mode="lines+markers",
         name="measured, best round",
         customdata=[[run.forwards, max(run.rounds_ms)] for run in done],
         hovertemplate="%{x:,} tokens at once, %{customdata[0]:,} forward passes: %{y:,.1f} ms<br>"
         "slowest round %{customdata[1]:,.1f} ms<extra></extra>",
-    )  # fmt: skip
+    )
     return _chunk_axes(figure, "milliseconds for the whole prompt", log=False)
 
 
@@ -148,10 +173,12 @@ def chunk_forwards(study: ChunkStudy, sizes: Sizes | None, rates: Rates | None) 
     done = [run for run in study.runs if run.rounds_ms]
     figure = go.Figure(layout={"title": "Time of one forward pass"})
     figure.add_scatter(
-        x=[run.chunk for run in done], y=[run.per_forward_ms for run in done], mode="lines+markers",
+        x=[run.chunk for run in done],
+        y=[run.per_forward_ms for run in done],
+        mode="lines+markers",
         name="measured, mean of a feed",
         hovertemplate="%{x:,} tokens in a forward pass: %{y:,.1f} ms<extra></extra>",
-    )  # fmt: skip
+    )
     if sizes is not None and rates is not None:
         sweeps = [sweep_of(sizes, run.chunk) for run in done]
         for name, values in (
@@ -159,9 +186,13 @@ def chunk_forwards(study: ChunkStudy, sizes: Sizes | None, rates: Rates | None) 
             ("arithmetic at least", [1e3 * s.flops / rates.peak for s in sweeps]),
         ):
             figure.add_scatter(
-                x=[run.chunk for run in done], y=values, name=name, mode="lines", line={"dash": "dot"},
+                x=[run.chunk for run in done],
+                y=values,
+                name=name,
+                mode="lines",
+                line={"dash": "dot"},
                 hovertemplate=f"%{{x:,}} tokens: %{{y:.3s}} ms<br>{rates.source}<extra>{name}</extra>",
-            )  # fmt: skip
+            )
     return _chunk_axes(figure, "milliseconds per forward pass", log=True)
 
 

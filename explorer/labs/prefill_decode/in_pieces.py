@@ -34,8 +34,8 @@ def show(engine: LLMEngine, hosting: Hosting) -> None:
         _results(engine, study)
 
 
-def _begin(engine: LLMEngine, tokens: int) -> Callable[[progress.Report], Future[ChunkStudy]]:
-    def begin(report: progress.Report) -> Future[ChunkStudy]:
+def _begin(engine: LLMEngine, tokens: int) -> Callable[[progress.TaskProgress], Future[ChunkStudy]]:
+    def begin(report: progress.TaskProgress) -> Future[ChunkStudy]:
         ids = bridge.encode(engine, SOURCE, "raw").ids
         return run(engine, bridge.chunks(ids, tokens), report)
 

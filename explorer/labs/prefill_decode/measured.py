@@ -23,9 +23,17 @@ if TYPE_CHECKING:
     from engine.studies.prefill_and_decode import PhaseTimes
 
 SHOWN = {
-    "request": "", "phase": "", "ms": "ms", "tokens per second": "", "FLOPs": "FLOP", "bytes moved": "B",
-    "FLOP per byte": "", "at least, ms": "ms", "times the least": "", "bound by": "",
-}  # fmt: skip
+    "request": "",
+    "phase": "",
+    "ms": "ms",
+    "tokens per second": "",
+    "FLOPs": "FLOP",
+    "bytes moved": "B",
+    "FLOP per byte": "",
+    "at least, ms": "ms",
+    "times the least": "",
+    "bound by": "",
+}
 MOST, MOST_NEW_IN_A_CLASS = 4_000, 64
 SOURCE = EXAMPLES[1].prompt  # over and over, until a prompt is long enough
 
@@ -47,8 +55,10 @@ def show(engine: LLMEngine, hosting: Hosting) -> None:
         _results(engine, times)
 
 
-def _begin(engine: LLMEngine, long: int, short: int) -> Callable[[progress.Report], Future[tuple[PhaseTimes, ...]]]:
-    def begin(report: progress.Report) -> Future[tuple[PhaseTimes, ...]]:
+def _begin(
+    engine: LLMEngine, long: int, short: int
+) -> Callable[[progress.TaskProgress], Future[tuple[PhaseTimes, ...]]]:
+    def begin(report: progress.TaskProgress) -> Future[tuple[PhaseTimes, ...]]:
         limit = engine.info.context_limit
         if limit is not None and long + short - 1 > limit:
             raise PromptTooLong(
@@ -61,7 +71,7 @@ def _begin(engine: LLMEngine, long: int, short: int) -> Callable[[progress.Repor
     return begin
 
 
-def run(engine: LLMEngine, study: Any, report: progress.Report) -> Future[Any]:
+def run(engine: LLMEngine, study: Any, report: progress.TaskProgress) -> Future[Any]:
     """Run something that has `run` and `stop` on the engine thread; stopped, it gives what was measured."""
 
     def told(done: int, total: int) -> None:

@@ -14,9 +14,13 @@ HERE = "This machine"
 CONTEXTS = (128, 512, 2048, 8192, 32_768, 131_072)
 FAST = ("int8", "fp8", "q8_0", "int4, groups of 64", "q4_0", "bf16", "fp32")
 LEVER_WORDS = {
-    "weights": "Weights as", "cache": "Cache as", "devices": "Devices", "batch": "Batch", "speculation": "Speculation",
+    "weights": "Weights as",
+    "cache": "Cache as",
+    "devices": "Devices",
+    "batch": "Batch",
+    "speculation": "Speculation",
     "attention": "Attention",
-}  # fmt: skip
+}
 
 
 def precision_of(shape: ModelShape) -> str:

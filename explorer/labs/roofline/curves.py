@@ -63,9 +63,14 @@ def batch_curve(shape: ModelShape, rates: Rates, context: int, levers: Levers) -
         roofline_s(flops=f, moved=m, bandwidth=bandwidth, peak=peak) for f, m in zip(flops, moved, strict=True)
     )
     return BatchCurve(
-        BATCHES, memory, tuple(f / peak for f in flops), general, strict,
-        _critical(built, peak, bandwidth, weight_size), _context(built, peak, bandwidth, cache_size),
-    )  # fmt: skip
+        BATCHES,
+        memory,
+        tuple(f / peak for f in flops),
+        general,
+        strict,
+        _critical(built, peak, bandwidth, weight_size),
+        _context(built, peak, bandwidth, cache_size),
+    )
 
 
 def _critical(shape: ModelShape, peak: float, bandwidth: float, weight_size: float) -> float:

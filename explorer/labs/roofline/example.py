@@ -56,9 +56,13 @@ def book_results() -> Rows:
     rows = []
     for batch in BOOK.batches:
         step = general_s(
-            batch=batch, kv_bytes=BOOK.kv_bytes, weights=BOOK.weights, parameters=BOOK.parameters, bandwidth=bandwidth,
+            batch=batch,
+            kv_bytes=BOOK.kv_bytes,
+            weights=BOOK.weights,
+            parameters=BOOK.parameters,
+            bandwidth=bandwidth,
             peak=peak,
-        )  # fmt: skip
+        )
         caches = batch * BOOK.kv_bytes / bandwidth
         rate = throughput(batch, step)
         rows.append(

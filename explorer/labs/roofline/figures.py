@@ -32,10 +32,13 @@ def roofline(points: Sequence[Point], rates: Rates, levers: Levers, colours: Pal
     roof = [min(levers.devices * peak, x * bandwidth) if peak else x * bandwidth for x in xs]
     how = "measured" if rates.measured else "published"
     figure.add_scatter(
-        x=xs, y=roof, mode="lines", name=f"roof: {rates.name}, {how}",
+        x=xs,
+        y=roof,
+        mode="lines",
+        name=f"roof: {rates.name}, {how}",
         line={"color": colours.muted, "width": 3},
         hovertemplate="%{x:.3g} FLOP/byte: at most %{y:.3s}FLOP/s<extra></extra>",
-    )  # fmt: skip
+    )
     for phase, colour in (("decode", colours.accent), ("prefill", colours.forced)):
         for was_run in (False, True):
             _add_points(
@@ -55,11 +58,20 @@ def _add_points(figure: go.Figure, points: Sequence[Point], phase: str, colour: 
         for p in points
     ]
     figure.add_scatter(
-        x=[p.intensity for p in points], y=[p.rate for p in points], mode="markers", text=words,
-        hovertemplate="%{text}<extra></extra>", name=f"{phase}, {'measured' if measured else 'computed'}",
-        marker={"color": colour, "size": 11, "symbol": "circle" if measured else "circle-open",
-                "line": {"width": 2, "color": colour}, "opacity": 0.75 if measured else 1},
-    )  # fmt: skip
+        x=[p.intensity for p in points],
+        y=[p.rate for p in points],
+        mode="markers",
+        text=words,
+        hovertemplate="%{text}<extra></extra>",
+        name=f"{phase}, {'measured' if measured else 'computed'}",
+        marker={
+            "color": colour,
+            "size": 11,
+            "symbol": "circle" if measured else "circle-open",
+            "line": {"width": 2, "color": colour},
+            "opacity": 0.75 if measured else 1,
+        },
+    )
 
 
 def lever_bars(found: Sequence[Bar], what: Literal["time", "rate"], colours: Palette) -> go.Figure:
@@ -71,11 +83,17 @@ def lever_bars(found: Sequence[Bar], what: Literal["time", "rate"], colours: Pal
     edges = [strong.get(bar.name, colours.generated) for bar in found]
     figure = go.Figure(layout={"title": title, "showlegend": False, "height": 110 + 52 * len(found)})
     figure.add_bar(
-        x=values, y=[f"<b>{bar.name}</b><br>{_small(bar.said)}" for bar in found], orientation="h", text=values,
-        texttemplate="%{text:.3~g}" if what == "time" else "%{text:.3~s}", textposition="outside", cliponaxis=False,
-        marker={"color": fills, "line": {"color": edges, "width": 2}}, hovertext=[_hover(bar) for bar in found],
+        x=values,
+        y=[f"<b>{bar.name}</b><br>{_small(bar.said)}" for bar in found],
+        orientation="h",
+        text=values,
+        texttemplate="%{text:.3~g}" if what == "time" else "%{text:.3~s}",
+        textposition="outside",
+        cliponaxis=False,
+        marker={"color": fills, "line": {"color": edges, "width": 2}},
+        hovertext=[_hover(bar) for bar in found],
         hovertemplate="%{hovertext}<extra></extra>",
-    )  # fmt: skip
+    )
     figure.update_yaxes(autorange="reversed", showgrid=False, ticks="")
     unit = "ms per token" if what == "time" else "tokens per second"
     figure.update_xaxes(range=[0, 1.2 * max(values)], title=unit)
@@ -111,17 +129,24 @@ def batch_curves(curve: BatchCurve, colours: Palette) -> go.Figure:
     for name, values, colour, dash in lines:
         if values:
             figure.add_scatter(
-                x=curve.batches, y=[value * 1e3 for value in values], name=name, mode="lines",
+                x=curve.batches,
+                y=[value * 1e3 for value in values],
+                name=name,
+                mode="lines",
                 line={"color": colour, "dash": dash, "width": 3},
                 hovertemplate=f"batch %{{x}}: %{{y:.3g}} ms<extra>{name}</extra>",
-            )  # fmt: skip
+            )
     if curve.critical is not None and curve.batches[0] <= curve.critical <= curve.batches[-1]:
         low, high = min(curve.memory) * 1e3, max(curve.general) * 1e3
         turn = f"linear layers turn at batch {curve.critical:,.0f}"
         figure.add_scatter(
-            x=[curve.critical] * 2, y=[low, high], mode="lines", name=turn, hoverinfo="name",
+            x=[curve.critical] * 2,
+            y=[low, high],
+            mode="lines",
+            name=turn,
+            hoverinfo="name",
             line={"color": colours.muted, "dash": "dash", "width": 1},
-        )  # fmt: skip
+        )
     figure.update_xaxes(type="log", dtick=1, title="sequences in a step")
     figure.update_yaxes(type="log", dtick=1, title="step time, ms", exponentformat="none")
     return figure
@@ -133,14 +158,21 @@ def precision_steps(pair: Pair, colours: Palette) -> go.Figure:
     for run, colour in zip(pair.runs, (colours.accent, colours.forced), strict=True):
         steps = list(range(1, len(run.forward_ms) + 1))
         figure.add_scatter(
-            x=steps, y=run.forward_ms, mode="lines+markers", name=f"{run.dtype}, measured", line={"color": colour},
+            x=steps,
+            y=run.forward_ms,
+            mode="lines+markers",
+            name=f"{run.dtype}, measured",
+            line={"color": colour},
             hovertemplate="step %{x}: %{y:.3g} ms<extra>" + run.dtype + "</extra>",
-        )  # fmt: skip
+        )
         figure.add_scatter(
-            x=steps, y=[run.floor_ms] * len(steps), mode="lines", name=f"{run.dtype}, lower bound",
+            x=steps,
+            y=[run.floor_ms] * len(steps),
+            mode="lines",
+            name=f"{run.dtype}, lower bound",
             line={"color": colour, "dash": "dash"},
             hovertemplate="lower bound %{y:.3g} ms<extra>" + run.dtype + "</extra>",
-        )  # fmt: skip
+        )
     figure.update_xaxes(title="step")
     figure.update_yaxes(title="forward pass, ms", rangemode="tozero")
     return figure

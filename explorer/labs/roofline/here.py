@@ -40,9 +40,11 @@ def here() -> None:
         st.text("This run has no step that was timed alone: it was shared, or rebuilt. Take a step on the Step page.")
     points = (*computed_points(info.shape, rates, max(1, session.records[-1].kv_len), levers), *mine)
     charts.show(
-        figures.roofline(points, rates, levers, charts.palette()), key="roofline_here", table=point_rows(points),
+        figures.roofline(points, rates, levers, charts.palette()),
+        key="roofline_here",
+        table=point_rows(points),
         alt=f"Roofline of this machine: {len(mine)} measured steps of {info.name} under bandwidth and peak",
-    )  # fmt: skip
+    )
     shell.source("measured", f"{rates.said}. Points: the forward passes of this tab's run, as the Step page shows them")
     shell.source("computed", "operations and bytes of prefill and decode by the cost model, at the roof's height")
 

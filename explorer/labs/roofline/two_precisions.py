@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from engine.config import EngineConfig, SamplingParams, StopRules
 from engine.costs.bytes import step_bytes
 from explorer.engines.bridge import settle_memory, token_labels
-from explorer.labs.progress import Report, Stopped
+from explorer.labs.progress import Stopped, TaskProgress
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
@@ -27,7 +27,7 @@ LOADING = 100  # of the work's steps are the second model's loading
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class PrecisionRun:
     """One format's run.
 
     forward_ms  of each decode step; floor_ms is the bytes of a step over the bandwidth measured in this format
@@ -46,7 +46,7 @@ class Run:
 class Pair:
     """Both runs. `pieces` is the text of each token id that either drew."""
 
-    runs: tuple[Run, Run]
+    runs: tuple[PrecisionRun, PrecisionRun]
     prompt: str
     pieces: dict[int, str]
 
@@ -60,10 +60,10 @@ class Pair:
 
 def begin(
     engine: LLMEngine, start: Start, config: EngineConfig, prompt: str, steps: int
-) -> Callable[[Report], Future[Pair]]:
+) -> Callable[[TaskProgress], Future[Pair]]:
     """Work for `progress.task`: loads the second engine, steps both, closes it."""
 
-    def begun(report: Report) -> Future[Pair]:
+    def begun(report: TaskProgress) -> Future[Pair]:
         found: Future[Pair] = Future()
         threading.Thread(
             target=_settle, args=(found, engine, start, config, prompt, steps, report), daemon=True
@@ -74,7 +74,13 @@ def begin(
 
 
 def _settle(
-    found: Future[Pair], engine: LLMEngine, start: Start, config: EngineConfig, prompt: str, steps: int, report: Report
+    found: Future[Pair],
+    engine: LLMEngine,
+    start: Start,
+    config: EngineConfig,
+    prompt: str,
+    steps: int,
+    report: TaskProgress,
 ) -> None:
     try:
         found.set_result(run_both(engine, start, config, prompt, steps, report))
@@ -82,7 +88,9 @@ def _settle(
         found.set_exception(error)
 
 
-def run_both(engine: LLMEngine, start: Start, config: EngineConfig, prompt: str, steps: int, report: Report) -> Pair:
+def run_both(
+    engine: LLMEngine, start: Start, config: EngineConfig, prompt: str, steps: int, report: TaskProgress
+) -> Pair:
     """Step the model as it is loaded and in bfloat16. Stopped early, it shows the steps that were made."""
     total = LOADING + steps
     report(0, total, "loading the model in bfloat16,")
@@ -128,12 +136,12 @@ def _steps(engines: Sequence[LLMEngine], prompt: str, steps: int, told: Callable
             session.close()
 
 
-def _run(engine: LLMEngine, session: DecodeSession, bandwidth: float) -> Run:
+def _run(engine: LLMEngine, session: DecodeSession, bandwidth: float) -> PrecisionRun:
     records = session.records
     decode = [record for record in records if record.phase == "decode" and record.timing]
     size = engine.info.weight_bytes // engine.info.parameters
     moved = step_bytes(engine.info.shape, records[-1].kv_len - 1, weight_dtype_bytes=size, kv_dtype_bytes=size)
-    return Run(
+    return PrecisionRun(
         dtype=engine.info.dtype,
         token_ids=tuple(record.emitted_ids[0] for record in records),
         forward_ms=tuple(record.timing.forward_ms for record in decode if record.timing),

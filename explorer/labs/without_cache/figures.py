@@ -15,8 +15,11 @@ if TYPE_CHECKING:
 CACHED, UNCACHED = "with the cache", "without it"
 MARK = "#8b96a8"  # seen on a light and on a dark ground
 _AXIS = {
-    "positions": "positions", "pairs": "query-key pairs per layer and head", "flops": "FLOPs", "ms": "milliseconds",
-}  # fmt: skip
+    "positions": "positions",
+    "pairs": "query-key pairs per layer and head",
+    "flops": "FLOPs",
+    "ms": "milliseconds",
+}
 _STEP_RULES: dict[Quantity, tuple[str, str]] = {
     "positions": ("1 after the prefill, which is P", "P + t"),
     "pairs": ("P + t, one query on all keys", "(P + t)(P + t + 1) / 2"),
@@ -42,9 +45,11 @@ def in_all(bill: Bill, quantity: Quantity, *, log: bool = False) -> go.Figure:
     figure = _pair(bill, quantity, cached, uncached, _TOTAL_RULES[quantity], log, "so far")
     if quantity == "ms" and bill.ahead_from is not None:
         figure.add_vline(
-            x=bill.ahead_from, line={"dash": "dot", "width": 2, "color": MARK}, annotation_position="top right",
+            x=bill.ahead_from,
+            line={"dash": "dot", "width": 2, "color": MARK},
+            annotation_position="top right",
             annotation_text=f"ahead from step {bill.ahead_from}",
-        )  # fmt: skip
+        )
     return figure
 
 
@@ -53,23 +58,31 @@ def disagreement(steps: Sequence[RaceStep]) -> go.Figure:
     index = [step.index for step in steps]
     figure = go.Figure(layout={"title": "Difference of logits, step by step"})
     figure.add_scatter(
-        x=index, y=[step.logit_difference or None for step in steps], mode="lines+markers",
+        x=index,
+        y=[step.logit_difference or None for step in steps],
+        mode="lines+markers",
         name="largest difference of any logit",
         hovertemplate="step %{x}: %{y:.2e}<br>max |cached − uncached| over the vocabulary<extra></extra>",
-    )  # fmt: skip
+    )
     figure.add_scatter(
-        x=index, y=[step.lead / 2 or None for step in steps], mode="lines", line={"dash": "dash"},
+        x=index,
+        y=[step.lead / 2 or None for step in steps],
+        mode="lines",
+        line={"dash": "dash"},
         name="half the lead of the likeliest token",
         hovertemplate="step %{x}: %{y:.3g}<br>(best − second) / 2: a smaller difference cannot turn a greedy choice"
         "<extra></extra>",
-    )  # fmt: skip
+    )
     apart = [step for step in steps if not step.agrees]
     if apart:
         figure.add_scatter(
-            x=[step.index for step in apart], y=[step.logit_difference for step in apart], mode="markers",
-            marker={"symbol": "x", "size": 12}, name="another token was sampled",
+            x=[step.index for step in apart],
+            y=[step.logit_difference for step in apart],
+            mode="markers",
+            marker={"symbol": "x", "size": 12},
+            name="another token was sampled",
             hovertemplate="step %{x}: another token<extra></extra>",
-        )  # fmt: skip
+        )
     figure.update_xaxes(title="step (0 is the prefill)")
     figure.update_yaxes(title="logits", type="log", exponentformat="power", dtick=1)
     return figure
@@ -91,10 +104,14 @@ def _pair(
     counter = "N = %{customdata}" if so_far else "t = %{x}"
     for name, values, rule in ((CACHED, cached, rules[0]), (UNCACHED, uncached, rules[1])):
         figure.add_scatter(
-            x=list(range(len(values))), y=list(values), name=name, mode="lines+markers", marker={"size": 4},
+            x=list(range(len(values))),
+            y=list(values),
+            name=name,
+            mode="lines+markers",
+            marker={"size": 4},
             customdata=[step + 1 for step in range(len(values))],
             hovertemplate=f"step %{{x}}: %{{y:{digits}}}<br>{rule}<br>{inputs}, {counter}<extra>{name}</extra>",
-        )  # fmt: skip
+        )
     figure.update_xaxes(title="step (0 is the prefill)")
     figure.update_yaxes(title=axis, type="log" if log else "linear", rangemode="normal" if log else "tozero")
     return figure

@@ -43,10 +43,10 @@ def page() -> None:
         _results(engine, setup, steps)
 
 
-def _begin(engine: LLMEngine, setup: Setup) -> Callable[[progress.Report], Future[tuple[RaceStep, ...]]]:
+def _begin(engine: LLMEngine, setup: Setup) -> Callable[[progress.TaskProgress], Future[tuple[RaceStep, ...]]]:
     """Start a race that this tab can find again while it runs."""
 
-    def begin(report: progress.Report) -> Future[tuple[RaceStep, ...]]:
+    def begin(report: progress.TaskProgress) -> Future[tuple[RaceStep, ...]]:
         race = started(engine, setup, report)
         st.session_state[_RACE] = (setup, race)
         return race.future
@@ -54,7 +54,7 @@ def _begin(engine: LLMEngine, setup: Setup) -> Callable[[progress.Report], Futur
     return begin
 
 
-def started(engine: LLMEngine, setup: Setup, report: progress.Report) -> Race:
+def started(engine: LLMEngine, setup: Setup, report: progress.TaskProgress) -> Race:
     """A race under way. Stopped, it ends with the steps that are done."""
     race = bridge.race(setup.prompt_ids, setup.new_tokens, setup.sampling, setup.seed)
 

@@ -64,9 +64,11 @@ class Bill:
     def counts_agree(self) -> bool:
         """Whether what the loops counted is what the formulas say."""
         counted = (
-            self.uncached.total("positions"), self.cached.total("positions"),
-            self.uncached.total("pairs"), self.cached.total("pairs"),
-        )  # fmt: skip
+            self.uncached.total("positions"),
+            self.cached.total("positions"),
+            self.uncached.total("pairs"),
+            self.cached.total("pairs"),
+        )
         expected = self.formula
         return counted == (expected.uncached, expected.cached, expected.uncached_pairs, expected.cached_pairs)
 

@@ -95,9 +95,16 @@ def test_sampled_ids_equal_generate_with_every_processor_on(engine, stock, name)
     prompt = encoded(engine, name).ids
     torch.manual_seed(13)
     theirs = generated(
-        stock, prompt, do_sample=True, max_new_tokens=24, temperature=0.8, top_k=50, top_p=0.9, min_p=0.02,
+        stock,
+        prompt,
+        do_sample=True,
+        max_new_tokens=24,
+        temperature=0.8,
+        top_k=50,
+        top_p=0.9,
+        min_p=0.02,
         repetition_penalty=1.1,
-    )  # fmt: skip
+    )
     generator = torch.Generator().manual_seed(13)
 
     def work():

@@ -29,10 +29,19 @@ CASES = {
 def tiny_llama() -> Any:
     torch.manual_seed(1)
     config = AutoConfig.for_model(
-        "llama", vocab_size=512, hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=256, pad_token_id=0, bos_token_id=1, eos_token_id=None,
+        "llama",
+        vocab_size=512,
+        hidden_size=64,
+        intermediate_size=96,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=256,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=None,
         initializer_range=0.2,
-    )  # fmt: skip
+    )
     return AutoModelForCausalLM.from_config(config).eval()  # type: ignore[no-untyped-call]
 
 

@@ -29,10 +29,20 @@ from tests.engine.holding import hold
 PROMPT = (40, 50, 60, 70, 80, 90)
 WARM = SamplingParams(temperature=0.9, top_k=40, repetition_penalty=1.1)
 CALLS: tuple[tuple[Any, str], ...] = (
-    (torch.Tensor, "float"), (torch.Tensor, "clone"), (torch.Tensor, "cpu"), (KVStore, "append"), (KVStore, "norms"),
-    (KVStore, "fork"), (KVStore, "block"), (ForwardPass, "hand_out"), (stepping, "sample"), (CaptureRing, "put"),
-    (Stepper, "verdict"), (Stepper, "memory"), (SessionRequests, "_publish"),
-)  # fmt: skip
+    (torch.Tensor, "float"),
+    (torch.Tensor, "clone"),
+    (torch.Tensor, "cpu"),
+    (KVStore, "append"),
+    (KVStore, "norms"),
+    (KVStore, "fork"),
+    (KVStore, "block"),
+    (ForwardPass, "hand_out"),
+    (stepping, "sample"),
+    (CaptureRing, "put"),
+    (Stepper, "verdict"),
+    (Stepper, "memory"),
+    (SessionRequests, "_publish"),
+)
 
 
 class Memory:
@@ -87,8 +97,13 @@ def look(session: DecodeSession) -> tuple[Any, ...]:
     """Everything of a session that a failure must not change."""
     state = session._state
     return (
-        session.snapshot, state.recipe(), tuple(state.records), state.store.length, state.stopped, state.rebuilt_tokens,
-    )  # fmt: skip
+        session.snapshot,
+        state.recipe(),
+        tuple(state.records),
+        state.store.length,
+        state.stopped,
+        state.rebuilt_tokens,
+    )
 
 
 def goes_on(session: DecodeSession) -> list[int]:

@@ -82,8 +82,10 @@ def test_the_folder_is_whole_and_says_where_it_comes_from(tmp_path: Path) -> Non
     assert manifest is not None
     assert is_whole(folder)
     assert (manifest.facts.origin, manifest.facts.licence, manifest.facts.source) == (
-        "dequantised from Q4_1", "mit", "a.gguf",
-    )  # fmt: skip
+        "dequantised from Q4_1",
+        "mit",
+        "a.gguf",
+    )
     assert manifest.facts.notes == ()
     assert "quantization_config" not in json.loads((folder / "config.json").read_text())
 

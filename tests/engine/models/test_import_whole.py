@@ -168,9 +168,16 @@ def tiny_wheel(tmp_path: Path) -> tuple[ModelSpec, Path]:
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.write(inner, "tiny/inner.gguf")
     spec = ModelSpec(
-        id="tiny", name="Tiny", licence="MIT", package="tiny", version="1", member="tiny/inner.gguf",
-        sha256=model_folder._sha256(inner), size=inner.stat().st_size, import_bytes=1_000_000,
-    )  # fmt: skip
+        id="tiny",
+        name="Tiny",
+        licence="MIT",
+        package="tiny",
+        version="1",
+        member="tiny/inner.gguf",
+        sha256=model_folder._sha256(inner),
+        size=inner.stat().st_size,
+        import_bytes=1_000_000,
+    )
     return spec, wheel
 
 

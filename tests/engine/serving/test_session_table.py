@@ -1,4 +1,4 @@
-"""Places and bytes: who is refused, whose cache is released, and what a session finds when it comes back."""
+"""Admission and bytes: who is refused, whose cache is released, and what a session finds when it comes back."""
 
 from __future__ import annotations
 

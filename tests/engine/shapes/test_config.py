@@ -32,8 +32,13 @@ def test_head_width_comes_from_the_config_where_it_is_given():
 
 
 def test_the_text_part_of_a_model_that_sees_is_read_and_what_it_leaves_out_is_said():
-    inner = {"hidden_size": 2560, "intermediate_size": 10_240, "model_type": "gemma3_text", "num_hidden_layers": 34,
-             "sliding_window": 1024}  # fmt: skip
+    inner = {
+        "hidden_size": 2560,
+        "intermediate_size": 10_240,
+        "model_type": "gemma3_text",
+        "num_hidden_layers": 34,
+        "sliding_window": 1024,
+    }
     shape = from_config({"model_type": "gemma3", "text_config": inner, "vision_config": {"hidden_size": 1152}})
     assert (shape.num_heads, shape.num_kv_heads, shape.head_dim, shape.tied) == (8, 4, 256, True)
     assert shape.window == Window(size=1024, layers=34 - 34 // 6)
@@ -87,7 +92,7 @@ def test_older_configs_count_their_windows_by_pattern():
         ([1, 2], "one JSON object with named fields, got a list"),
         (dict(NAMED["GPT-2"].config) | {"n_positions": None}, "no max_position_embeddings"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_names_the_field_and_the_fix(config, words):
     with pytest.raises(InvalidConfig) as raised:
         from_config(config)

@@ -66,8 +66,9 @@ def test_cached_and_uncached_scores_agree_with_those_of_stock_transformers(engin
     without = sum(PROMPT + step for step in range(NEW_TOKENS))
     assert reading(finding, "positions without") == without
     ids = engine.tokenizer.encode(TEXT).ids
-    stock = tiny_model("llama").generate(torch.tensor([ids]), max_new_tokens=NEW_TOKENS, do_sample=False,
-                                         eos_token_id=None, pad_token_id=0)  # fmt: skip
+    stock = tiny_model("llama").generate(
+        torch.tensor([ids]), max_new_tokens=NEW_TOKENS, do_sample=False, eos_token_id=None, pad_token_id=0
+    )
     drawn = engine.create_session().prefill(ids).result().candidates.ids[0]
     assert int(stock[0, len(ids)]) == int(drawn)
 

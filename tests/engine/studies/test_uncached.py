@@ -223,8 +223,10 @@ def test_a_race_begun_again_after_memory_ran_out_counts_no_step_twice():
 
 
 def test_in_16_bits_the_two_differ_by_more_and_the_counts_stay():
-    single, half = (finished(Race(PROMPT, 12, GREEDY), ModelRunner(tiny_model("llama").to(kind)))
-                    for kind in (torch.float32, torch.bfloat16))  # fmt: skip
+    single, half = (
+        finished(Race(PROMPT, 12, GREEDY), ModelRunner(tiny_model("llama").to(kind)))
+        for kind in (torch.float32, torch.bfloat16)
+    )
     worst = [max(step.logit_difference for step in steps) for steps in (single, half)]
     assert worst[1] > 100 * worst[0]  # 8 bits of a number instead of 24
     assert sum(step.uncached.positions for step in half) == 12 * 7 + 66

@@ -93,9 +93,14 @@ def test_two_split_characters_side_by_side_keep_their_own_bytes(sentencepiece: T
     ids = sentencepiece.encode("🦊鰻").ids
     parts = [part for piece in sentencepiece.pieces(ids) for part in piece.parts]
     assert [(p.char, p.first, p.last, p.of) for p in parts] == [
-        ("🦊", 1, 1, 4), ("🦊", 2, 2, 4), ("🦊", 3, 3, 4), ("🦊", 4, 4, 4),
-        ("鰻", 1, 1, 3), ("鰻", 2, 2, 3), ("鰻", 3, 3, 3),
-    ]  # fmt: skip
+        ("🦊", 1, 1, 4),
+        ("🦊", 2, 2, 4),
+        ("🦊", 3, 3, 4),
+        ("🦊", 4, 4, 4),
+        ("鰻", 1, 1, 3),
+        ("鰻", 2, 2, 3),
+        ("鰻", 3, 3, 3),
+    ]
 
 
 def test_special_tokens_are_joined_as_they_are_spelled(byte_level: Tokenizer) -> None:

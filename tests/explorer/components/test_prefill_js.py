@@ -29,8 +29,13 @@ def page(browser: Browser) -> Iterator[Page]:
 def step(tokens: int, reused: int, forwards: int, forward_ms: float, wait_ms: float = 9_000.0, **more: Any) -> Any:
     times = {"forward": forward_ms, "wait": wait_ms, "total": forward_ms + wait_ms + 3}
     return {
-        "index": 0, "input_ids": [5] * tokens, "reused_tokens": reused, "forwards": forwards, "timing_ms": times, **more
-    }  # fmt: skip
+        "index": 0,
+        "input_ids": [5] * tokens,
+        "reused_tokens": reused,
+        "forwards": forwards,
+        "timing_ms": times,
+        **more,
+    }
 
 
 def told(page: Page, name: str, *given: Any) -> Any:
@@ -46,7 +51,7 @@ def told(page: Page, name: str, *given: Any) -> Any:
         (step(600, 600, 0, 0.0), "copied, not read", "prefilled before, copied from a shared prompt"),
         ({**step(600, 0, 3, 2_000.0), "timing_ms": None}, "not timed", "in 3 forward passes"),
     ],
-)  # fmt: skip
+)
 def test_only_what_was_read_has_a_speed_and_waiting_does_not_slow_it(page, made, words, how):
     assert told(page, "prefillSpeedWords", made) == words
     assert told(page, "howRead", made) == how

@@ -40,9 +40,13 @@ METRICS = free_port()
 def app(tiny_folder: Path) -> Iterator[RunningApp]:
     """A class of one place."""
     hosted = {
-        "LOUPE_MODE": "hosted", "LOUPE_MODEL": str(tiny_folder), "LOUPE_MAX_SESSIONS": "1", "LOUPE_CONFIG": "",
-        "LOUPE_METRICS_PORT": str(METRICS), "LOUPE_GRACE_S": "1",
-    }  # fmt: skip
+        "LOUPE_MODE": "hosted",
+        "LOUPE_MODEL": str(tiny_folder),
+        "LOUPE_MAX_SESSIONS": "1",
+        "LOUPE_CONFIG": "",
+        "LOUPE_METRICS_PORT": str(METRICS),
+        "LOUPE_GRACE_S": "1",
+    }
     with started(("-m", "streamlit", "run", "app.py"), hosted) as running:
         yield running
 
@@ -85,9 +89,13 @@ async def step(page: Page) -> int:
 
 def stranger(url: str, **headers: str) -> Any:
     return connect(
-        f"{url.replace('http', 'ws', 1)}/_stcore/stream", subprotocols=[Subprotocol("streamlit")], proxy=None,
-        max_size=None, additional_headers=headers, compression=None,
-    )  # fmt: skip
+        f"{url.replace('http', 'ws', 1)}/_stcore/stream",
+        subprotocols=[Subprotocol("streamlit")],
+        proxy=None,
+        max_size=None,
+        additional_headers=headers,
+        compression=None,
+    )
 
 
 def message(kind: str) -> BackMsg:

@@ -201,8 +201,12 @@ def test_steps_that_come_too_fast_wait_and_none_is_lost(pool, monkeypatch):
 def test_the_page_is_told_what_is_granted(student):
     prefilled(student)
     assert student.header["limits"] == {
-        "models": False, "share": False, "prompt_characters": 50, "new_tokens": 4, "play_rate": 100.0
-    }  # fmt: skip
+        "models": False,
+        "share": False,
+        "prompt_characters": 50,
+        "new_tokens": 4,
+        "play_rate": 100.0,
+    }
 
 
 def test_a_link_names_no_session(student):

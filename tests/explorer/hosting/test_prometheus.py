@@ -16,7 +16,7 @@ from engine.config import EngineConfig
 from engine.errors import LoupeError
 from engine.serving.counters import EngineHealth, add_up
 from explorer.engines.pool import EnginePool
-from explorer.hosting.health import Health, Report
+from explorer.hosting.health import Health, HealthReport
 from explorer.hosting.health_route import HealthRoute
 from explorer.hosting.leases import Lease, Limits, Registry
 from explorer.hosting.limits import Hosting
@@ -151,10 +151,10 @@ def test_a_hung_forward_turns_the_health_check_and_its_end_turns_it_back(server)
 def test_a_turn_that_takes_long_is_worth_a_word_before_it_is_an_illness(pool):
     health = Health(pool)
     long = EngineHealth(alive=True, heartbeat_age_s=12.3, busy=True, waiting=3)
-    assert health._report(long) == Report(True, "engine: no sign of life for 12 s", 12.3)
+    assert health._report(long) == HealthReport(True, "engine: no sign of life for 12 s", 12.3)
     assert health._report(replace(long, heartbeat_age_s=61)).is_well is False
     assert health._report(replace(long, heartbeat_age_s=0.9)).words == "engine: well"
-    assert health._report(replace(long, alive=False)) == Report(False, "engine: stopped", 12.3)
+    assert health._report(replace(long, alive=False)) == HealthReport(False, "engine: stopped", 12.3)
 
 
 def until(holds) -> None:
@@ -173,11 +173,11 @@ def test_a_model_on_its_way_is_well_and_one_that_failed_is_not(config: EngineCon
 
     pool = EnginePool(config, start=start)
     health = Health(pool)
-    assert health.look() == Report(True, "engine: loading, 0%")
+    assert health.look() == HealthReport(True, "engine: loading, 0%")
     loading = health._loading
     release.set()
     assert loading is not None and loading.future.exception(timeout=10) is not None
-    assert health.look() == Report(False, "engine: the model could not be loaded")
+    assert health.look() == HealthReport(False, "engine: the model could not be loaded")
 
 
 def test_an_engine_whose_thread_dies_is_replaced_by_the_health_check_and_a_run_goes_on_in_the_next(own_server):
@@ -207,7 +207,7 @@ def answer_of(health: Health) -> tuple[int, bytes]:
     return answer_to("/_stcore/health", health.look)
 
 
-def answer_to(path: str, look: Callable[[], Report], **scope) -> tuple[int, bytes]:
+def answer_to(path: str, look: Callable[[], HealthReport], **scope) -> tuple[int, bytes]:
     said = []
 
     async def send(message):
@@ -222,15 +222,15 @@ def answer_to(path: str, look: Callable[[], Report], **scope) -> tuple[int, byte
 
 
 def test_the_health_check_says_how_the_engine_is():
-    well = Report(True, "engine: well")
+    well = HealthReport(True, "engine: well")
     assert answer_to("/_stcore/health", lambda: well) == (200, b"ok\nengine: well\n")
-    ill = Report(False, "engine: stopped")
+    ill = HealthReport(False, "engine: stopped")
     assert answer_to("/loupe/_stcore/health", lambda: ill) == (503, b"engine: stopped\n")
 
 
 def test_streamlits_own_illness_and_other_paths_pass_untouched():
-    def ill() -> Report:
-        return Report(False, "engine: stopped")
+    def ill() -> HealthReport:
+        return HealthReport(False, "engine: stopped")
 
     assert answer_to("/_stcore/health", ill, status=503) == (503, b"unavailable")
     assert answer_to("/", ill) == (200, b"ok")

@@ -12,7 +12,7 @@ from explorer.gate.attempts import AT_ONCE, EVERY_S, Attempts
 from explorer.hosting.leases import Lease, Limits, Registry
 from explorer.hosting.limits import Hosting, NotHere
 from explorer.hosting.runtime import Runtime, Tab
-from explorer.hosting.waiting_line import SILENT_S, Door, Waiting
+from explorer.hosting.waiting_line import SILENT_S, Waiting, WaitingLine
 from explorer.pages.waiting import words
 from tests.explorer.hosting.test_leases import Clock
 
@@ -23,15 +23,15 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def door(clock: Clock) -> Door:
-    return Door(clock)
+def door(clock: Clock) -> WaitingLine:
+    return WaitingLine(clock)
 
 
 @pytest.fixture
 def classroom(pool: EnginePool, clock: Clock) -> Runtime:
     """A class of two places."""
     hosting = Hosting(mode="hosted", max_sessions=2)
-    return Runtime(pool, Registry(Limits(grace_s=60), clock), hosting, Door(clock))
+    return Runtime(pool, Registry(Limits(grace_s=60), clock), hosting, WaitingLine(clock))
 
 
 def enter(classroom: Runtime, owner: str) -> Tab | Waiting:
@@ -107,7 +107,7 @@ def test_a_reload_in_a_full_class_goes_back_to_its_place(classroom):
     assert enter(classroom, "anna again") == Waiting(2, 2)
     assert classroom.take_back(anna.sid, "anna again")
     assert classroom.tab(anna.sid, "anna again") is anna
-    assert len(classroom.door) == 1
+    assert len(classroom.waiting_line) == 1
     assert classroom.tabs.in_use() == 2
 
 
@@ -148,12 +148,12 @@ def test_two_at_the_door_never_share_the_last_place(classroom, monkeypatch):
 
 def test_without_a_cap_there_is_no_line(server):
     assert all(isinstance(enter(server, f"guest {n}"), Tab) for n in range(5))
-    assert len(server.door) == 0
+    assert len(server.waiting_line) == 0
 
 
 def test_no_address_takes_more_than_its_share_of_the_places(pool, clock):
     hosting = Hosting(mode="hosted", max_sessions=5, max_sessions_per_address=2)
-    classroom = Runtime(pool, Registry(Limits(grace_s=60), clock), hosting, Door(clock))
+    classroom = Runtime(pool, Registry(Limits(grace_s=60), clock), hosting, WaitingLine(clock))
     come = [classroom.admit(f"a{n}", {}, pool.request(), "203.0.113.7") for n in range(2)]
     with pytest.raises(NotHere, match="2 tabs are in this class already"):
         classroom.admit("a3", {}, pool.request(), "203.0.113.7")

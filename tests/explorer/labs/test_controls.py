@@ -55,8 +55,15 @@ def test_without_a_link_every_control_has_its_default_and_says_nothing():
 def test_a_link_sets_every_control():
     page = opened(n="9", share="0.25", f="0.75", ctx="4,096", model="model 10", kv="fp32", log="true", x="xyz")
     assert values(page) == {
-        "n": 9, "share": 0.25, "f": 0.75, "ctx": 4096, "model": 10, "kv": "fp32", "log": True, "x": "xyz",
-    }  # fmt: skip
+        "n": 9,
+        "share": 0.25,
+        "f": 0.75,
+        "ctx": 4096,
+        "model": 10,
+        "kv": "fp32",
+        "log": True,
+        "x": "xyz",
+    }
     assert said(page) == []
 
 
@@ -118,9 +125,30 @@ def test_of_several_numbers_that_are_none_each_is_said() -> None:
 
 
 ODD = (
-    "1e999", "-1e999", "inf", "nan", "9" * 5000, "9" * 400, "1e400", "1_0", "٣", "0x10", "\x00", "a" * 5000, "[]", "{}",
-    "null", "1,2", "1e-999", "-0", "5.7", "𝟗", "%", "<b>", "",
-)  # fmt: skip
+    "1e999",
+    "-1e999",
+    "inf",
+    "nan",
+    "9" * 5000,
+    "9" * 400,
+    "1e400",
+    "1_0",
+    "٣",
+    "0x10",
+    "\x00",
+    "a" * 5000,
+    "[]",
+    "{}",
+    "null",
+    "1,2",
+    "1e-999",
+    "-0",
+    "5.7",
+    "𝟗",
+    "%",
+    "<b>",
+    "",
+)
 
 
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: repr(odd[:12]))

@@ -117,9 +117,15 @@ def test_lengths_are_read_as_people_type_them(typed):
 
 @pytest.mark.parametrize(
     ("typed", "words"),
-    [("", "Type the sequences' lengths"), ("12, x", "got 'x'"), ("0", "from 1 to"), ("9999999999", "from 1 to"),
-     ("1.5", "got '1.5'"), (" ".join(["7"] * 101), "At most 100")],
-)  # fmt: skip
+    [
+        ("", "Type the sequences' lengths"),
+        ("12, x", "got 'x'"),
+        ("0", "from 1 to"),
+        ("9999999999", "from 1 to"),
+        ("1.5", "got '1.5'"),
+        (" ".join(["7"] * 101), "At most 100"),
+    ],
+)
 def test_lengths_that_cannot_be_are_refused_in_words(typed, words):
     with pytest.raises(InvalidSettings, match=words):
         read_lengths(typed)
@@ -167,9 +173,14 @@ def test_a_batch_is_weights_once_and_a_cache_each():
 # --- the live cache --------------------------------------------------------------------------------------------
 
 USE = MemoryUse(
-    weight_bytes=1000, kv_live_bytes=90, kv_reserved_bytes=640, kv_formula_bytes=90, capture_bytes=50,
-    process_bytes=5000, device_allocated_bytes=None,
-)  # fmt: skip
+    weight_bytes=1000,
+    kv_live_bytes=90,
+    kv_reserved_bytes=640,
+    kv_formula_bytes=90,
+    capture_bytes=50,
+    process_bytes=5000,
+    device_allocated_bytes=None,
+)
 
 
 def test_formula_and_tensors_agree_or_the_difference_is_explained():
@@ -230,10 +241,19 @@ def test_keys_that_kept_every_bit_are_left_empty_and_labels_are_text():
 
 def test_a_pasted_config_is_cut_to_what_its_shape_depends_on():
     config = {
-        "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2,
-        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 128, "vocab_size": 300,
-        "hidden_act": "silu", "rope_theta": 10_000.0, "torch_dtype": "bfloat16", "use_cache": True,
-    }  # fmt: skip
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "hidden_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "intermediate_size": 128,
+        "vocab_size": 300,
+        "hidden_act": "silu",
+        "rope_theta": 10_000.0,
+        "torch_dtype": "bfloat16",
+        "use_cache": True,
+    }
     kept = read(config).essential
     assert from_config(kept) == from_config(config)
     assert not {"hidden_act", "rope_theta", "torch_dtype", "use_cache", "architectures"} & set(kept)

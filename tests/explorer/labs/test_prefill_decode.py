@@ -113,8 +113,11 @@ def test_the_measured_chart_stacks_the_phases_and_its_table_has_a_row_for_each()
     assert "FLOP per byte" in figure.data[0].hovertemplate
     rows = table.measured_rows((LONG, SHORT), priced, SLOW)
     assert [(row["request"], row["phase"], row["tokens run"]) for row in rows] == [
-        ("500 + 3", "prefill", 500), ("500 + 3", "decode", 2), ("3 + 500", "prefill", 3), ("3 + 500", "decode", 499),
-    ]  # fmt: skip
+        ("500 + 3", "prefill", 500),
+        ("500 + 3", "decode", 2),
+        ("3 + 500", "prefill", 3),
+        ("3 + 500", "decode", 499),
+    ]
     assert rows[0]["tokens per second"] == 500
     assert rows[0]["FLOP/s reached"] == pytest.approx(priced[0].prefill.flops)  # in one second
     assert rows[0]["at least, ms"] == pytest.approx(1e3 * priced[0].prefill.flops / 100e9)

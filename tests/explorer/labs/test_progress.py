@@ -22,7 +22,7 @@ def quick_page() -> None:
 
     inputs = st.number_input("n", value=2)
 
-    def begin(report: progress.Report) -> Future[int]:
+    def begin(report: progress.TaskProgress) -> Future[int]:
         done: Future[int] = Future()
         if inputs < 0:
             raise LoupeError(f"n must be 0 or more, got {inputs}.")
@@ -83,7 +83,7 @@ class Work:
         self.ended: list[str] = []
         self.done: Future[int] = Future()
 
-    def begin(self, report: progress.Report) -> Future[int]:
+    def begin(self, report: progress.TaskProgress) -> Future[int]:
         done = self.done = Future()
 
         def run() -> None:

@@ -23,12 +23,20 @@ def opened(query: str) -> Link:
 
 def link(**changes: Any) -> Link:
     whole: dict[str, Any] = {
-        "prompt": HOSTILE, "mode": "chat", "model": "Qwen/Qwen3-0.6B", "model_name": "Mine",
-        "settings": Settings(WARM, MAX_SEED), "stop": StopRules(False, 40, ("\n\n", "a&b"), 0),
-        "steps": 9, "forced": {3: 253, 7: 12},
-        "history": {0: Settings(), 5: Settings(SamplingParams(temperature=1e-8), 3)}, "step": 4, "layer": 11, "head": 2,
+        "prompt": HOSTILE,
+        "mode": "chat",
+        "model": "Qwen/Qwen3-0.6B",
+        "model_name": "Mine",
+        "settings": Settings(WARM, MAX_SEED),
+        "stop": StopRules(False, 40, ("\n\n", "a&b"), 0),
+        "steps": 9,
+        "forced": {3: 253, 7: 12},
+        "history": {0: Settings(), 5: Settings(SamplingParams(temperature=1e-8), 3)},
+        "step": 4,
+        "layer": 11,
+        "head": 2,
         "fed": "0123abcd",
-    }  # fmt: skip
+    }
     return Link(**{**whole, **changes})
 
 

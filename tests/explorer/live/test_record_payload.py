@@ -27,7 +27,7 @@ from engine.records import (
 from engine.tokens import TokenPiece
 from explorer.live.frame import Planes, pack, read_plane, unpack
 from explorer.live.model_payload import json_safe, model_json
-from explorer.live.record_payload import (  # fmt: skip
+from explorer.live.record_payload import (
     attention_json,
     checks_json,
     max_pooled,
@@ -44,20 +44,35 @@ def record() -> StepRecord:
     """Step 4 of a run of a model with 2 layers and 3 KV heads, vocabulary 1,000: token 7 was drawn."""
     ids = np.arange(CANDIDATES, dtype=np.int32)[::-1].copy()
     return StepRecord(
-        index=4, input_ids=(11,), positions=(9,), emitted_ids=(7,), kv_len=10, kv_bytes=460_800,
+        index=4,
+        input_ids=(11,),
+        positions=(9,),
+        emitted_ids=(7,),
+        kv_len=10,
+        kv_bytes=460_800,
         kv_norms=np.arange(12, dtype=np.float32).reshape(2, 2, 3, 1),
         candidates=Candidates(
-            ids=ids, logits=-np.arange(CANDIDATES, dtype=np.float32), seen=ids == 7, log_sum_exp=0.5,
-            tail_counts=np.full(TAIL_BINS, 3, dtype=np.int32), tail_low=-400.0, tail_high=-256.0,
+            ids=ids,
+            logits=-np.arange(CANDIDATES, dtype=np.float32),
+            seen=ids == 7,
+            log_sum_exp=0.5,
+            tail_counts=np.full(TAIL_BINS, 3, dtype=np.int32),
+            tail_low=-400.0,
+            tail_high=-256.0,
         ),
         stages=tuple(stage(name) for name in STAGES),
         draw=Draw("inverse_cdf", 0.412, 8, 7, 0.4, 0.45, 0.031, 0.05, 249),
         sampling=SamplingParams(temperature=0.8, top_k=50),
         stops=(StopCheck("max_new_tokens", "max new tokens", True, False, "5 of 256 new tokens", 5 / 256),),
-        finish_reason=None, text="on a", held="#", pending=b"\xf0\x9f",
+        finish_reason=None,
+        text="on a",
+        held="#",
+        pending=b"\xf0\x9f",
         timing=StepTiming(1.0, 20.0, 2.0, 24.5),
-        memory=MemoryUse(538_060_032, 460_800, 1_000_000, 460_800, 265_000, 10**9, None), logit_rows=1, batch_size=3,
-    )  # fmt: skip
+        memory=MemoryUse(538_060_032, 460_800, 1_000_000, 460_800, 265_000, 10**9, None),
+        logit_rows=1,
+        batch_size=3,
+    )
 
 
 def stage(name: str) -> Stage:
@@ -82,9 +97,16 @@ def test_every_scalar_of_a_record_arrives():
     assert (step["logit_rows"], step["batch_size"], step["finish_reason"], step["forced"]) == (1, 3, None, False)
     assert step["sampling"]["temperature"] == 0.8
     assert step["draw"] == {
-        "mode": "inverse_cdf", "u": 0.412, "drawn_id": 8, "token_id": 7, "low": 0.4, "high": 0.45,
-        "raw_prob": 0.031, "final_prob": 0.05, "raw_rank": 249,
-    }  # fmt: skip
+        "mode": "inverse_cdf",
+        "u": 0.412,
+        "drawn_id": 8,
+        "token_id": 7,
+        "low": 0.4,
+        "high": 0.45,
+        "raw_prob": 0.031,
+        "final_prob": 0.05,
+        "raw_rank": 249,
+    }
     assert step["stops"][0]["state"] == "5 of 256 new tokens"
     assert step["timing_ms"] == {"wait": 1.0, "forward": 20.0, "sample": 2.0, "other": 1.5, "total": 24.5}
     assert step["memory"]["device_allocated_bytes"] is None
@@ -245,8 +267,11 @@ def test_a_models_defaults_are_made_plain(page):
     odd = replace(info, defaults={"temperature": float("inf"), "ids": (1, 2), "f": np.float64(0.5), "o": object})  # type: ignore[arg-type]
     sent_model = model_json(odd)
     assert json.loads(json.dumps(sent_model, allow_nan=False))["defaults"] == {
-        "temperature": None, "ids": [1, 2], "f": 0.5, "o": "<class 'object'>",
-    }  # fmt: skip
+        "temperature": None,
+        "ids": [1, 2],
+        "f": 0.5,
+        "o": "<class 'object'>",
+    }
 
 
 def test_the_models_folder_stays_on_the_server(page, tiny_folder):

@@ -32,9 +32,14 @@ def entries() -> list[list[str]]:
 
 def test_the_menu_names_the_step_page_the_claims_and_every_lab(entries):
     assert [(heading, title) for heading, title, _, visibility in entries if visibility == "visible"] == [
-        ("", "Step"), ("", "Claims"), ("Labs", "Lower bound from memory bandwidth"), ("Labs", "Without the cache"),
-        ("Labs", "Prefill against decode"), ("Labs", "KV cache memory"), ("Labs", "FlashAttention, tile by tile"),
-    ]  # fmt: skip
+        ("", "Step"),
+        ("", "Claims"),
+        ("Labs", "Lower bound from memory bandwidth"),
+        ("Labs", "Without the cache"),
+        ("Labs", "Prefill against decode"),
+        ("Labs", "KV cache memory"),
+        ("Labs", "FlashAttention, tile by tile"),
+    ]
 
 
 def test_no_two_pages_share_an_address(entries):

@@ -1,7 +1,7 @@
 /**
  * What the repetition penalty did to EOS tokens.
  *
- * The fact people get wrong: the penalty acts on every token of the prompt, and a chat template ends each turn with an
+ * The penalty acts on every token of the prompt, and a chat template ends each turn with an
  * EOS token. So it also makes the end of the answer less likely, and answers run on.
  */
 

@@ -1,7 +1,7 @@
 /**
  * Where a token that was asked for stands among all: its rank, raw logit, and its probability after every stage.
  *
- * The fact people get wrong: “mat” and “ mat” are two tokens, and in the middle of a sentence the one with the space
+ * “mat” and “ mat” are two tokens, and in the middle of a sentence the one with the space
  * is the likely one. So both are shown.
  */
 

@@ -1,7 +1,7 @@
 /**
  * What a prefill read and how fast, as opposed to what it took over from a prompt that was prefilled before.
  *
- * The fact people get wrong: a prompt that is in the cache already has no speed. Only tokens that went through the
+ * A prompt that is in the cache already has no speed. Only tokens that went through the
  * layers count, over the time of the forward passes alone; waiting for others says nothing about this machine.
  */
 

@@ -22,12 +22,18 @@ from tests.engine.architectures import tiny_engine, tiny_model
 def test_philox_gives_the_published_block():
     # Random123's known answers: philox4x64 10, all zeros, and all ones
     assert philox((0, 0), (0, 0, 0, 0)) == (
-        0x16554D9ECA36314C, 0xDB20FE9D672D0FDC, 0xD7E772CEE186176B, 0x7E68B68AEC7BA23B,
-    )  # fmt: skip
+        0x16554D9ECA36314C,
+        0xDB20FE9D672D0FDC,
+        0xD7E772CEE186176B,
+        0x7E68B68AEC7BA23B,
+    )
     ones = 2**64 - 1
     assert philox((ones, ones), (ones, ones, ones, ones)) == (
-        0x87B092C3013FE90B, 0x438C3C67BE8D0224, 0x9CC7D7C69CD777B6, 0xA09CAEBF594F0BA0,
-    )  # fmt: skip
+        0x87B092C3013FE90B,
+        0x438C3C67BE8D0224,
+        0x9CC7D7C69CD777B6,
+        0xA09CAEBF594F0BA0,
+    )
 
 
 @pytest.mark.parametrize("seed", [0, 1, 1234, 2**63 - 1])

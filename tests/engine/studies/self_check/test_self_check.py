@@ -69,9 +69,21 @@ def test_checking_moves_nothing(session):
 def test_the_checks_say_what_was_compared_in_numbers(session):
     found = checked(session)
     assert list(found) == [
-        "independent model", "ids and positions", "logits", "ranks and histogram", "stages", "sampled tokens",
-        "attention", "rows of attention", "keys and values", "cache bytes", "stop rules", "text", "memory", "times",
-    ]  # fmt: skip
+        "independent model",
+        "ids and positions",
+        "logits",
+        "ranks and histogram",
+        "stages",
+        "sampled tokens",
+        "attention",
+        "rows of attention",
+        "keys and values",
+        "cache bytes",
+        "stop rules",
+        "text",
+        "memory",
+        "times",
+    ]
     # steps 0, 2, 3 and 5 over 4, 6, 7 and 9 keys, 2 layers x 4 heads
     assert found["attention"].compared.startswith("208 numbers: weights of steps 0, 2, 3, 5")
     assert "9 tokens: formula 4,608 B" in found["cache bytes"].compared  # 9 x 2 x 2 layers x 2 heads x 16 x 4 B
