@@ -86,7 +86,7 @@ def parser() -> argparse.ArgumentParser:
     )
     words.add_argument("--max-new-tokens", type=int, default=rules.max_new_tokens, help="(default: %(default)s)")
     words.add_argument("--stop", action="append", default=[], metavar="TEXT", help="stop at this text; may be repeated")
-    words.add_argument("--ignore-end-ids", action="store_true", help="go on past the model's own end ids")
+    words.add_argument("--ignore-end-ids", action="store_true", help="go on past the model's own EOS tokens")
     words.add_argument("--max-kv-bytes", type=int, default=rules.max_kv_bytes, help="0 is off (default: %(default)s)")
     words.add_argument("--attention", nargs=2, type=int, metavar=("LAYER", "HEAD"), help="add this head's row")
     words.add_argument("--info", action="store_true", help="print the model's facts and stop")

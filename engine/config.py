@@ -78,7 +78,7 @@ PRESETS = MappingProxyType(
 class StopRules:
     """When decoding ends. Every rule is checked after every token; the first that fires gives the reason."""
 
-    use_end_ids: bool = True  # stop at any of the model's own end ids
+    use_end_ids: bool = True  # stop at any of the model's own EOS tokens
     max_new_tokens: int = 256  # the prompt does not count
     stop_strings: tuple[str, ...] = ()  # matched on the generated text alone; empty strings are ignored
     max_kv_bytes: int = 0  # 0 is off: bytes this session's cache may hold

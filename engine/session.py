@@ -204,7 +204,7 @@ class DecodeSession(SessionRequests):
 
     def layer_times(self, step: int) -> Future[LayerTimes]:
         """Where a decode step's forward goes, layer by layer: it is replayed with a clock between them."""
-        return self._restored(lambda: layer_times(self.engine.stepper.runner, self._state, step))
+        return self.run(lambda state: layer_times(self.engine.stepper.runner, state, step))
 
     def what_if(self, step: int, sampling: SamplingParams) -> Future[tuple[Candidates, tuple[Stage, ...]]]:
         """The distribution of a step under other settings; no token is drawn again."""

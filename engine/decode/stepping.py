@@ -245,7 +245,7 @@ def _timing(facts: ForwardFacts, began_ms: float) -> StepTiming | None:
 
 
 def _end_probability(candidates: Candidates, stages: Sequence[Stage], end_ids: Sequence[int]) -> float | None:
-    """Final probability of all end ids together; None where one is not among the candidates that carry theirs."""
+    """Final probability of all EOS tokens together; None where one is not among the candidates that carry theirs."""
     final = stages[-1].probs
     shown = candidates.ids[: final.size].tolist()
     if not end_ids or any(i not in shown for i in end_ids):

@@ -1,7 +1,7 @@
 """Why decoding ends: named rules, all checked after every token.
 
 Each rule reports its state whether or not it is armed, so a record shows how near every one of them was.
-More than one may fire on the same token; the first in this order gives the reason: numerical failure, end id,
+More than one may fire on the same token; the first in this order gives the reason: numerical failure, EOS token,
 stop string, max new tokens, context limit, KV bytes, user, disconnect.
 
 Stop strings are looked for in the generated text alone, never in the prompt, and that text spells special
@@ -29,7 +29,7 @@ class StopState:
     seq_len          tokens of prompt and continuation, the newest included
     kv_bytes         bytes in this session's cache; the newest token is not in it yet
     kv_bytes_per_token  what feeding one more token will add
-    end_probability  of all end ids together in the distribution just drawn from; None where not known
+    end_probability  of all EOS tokens together in the distribution just sampled from; None where not known
     finite           False where the logits after the newest token are not numbers, so that nothing can follow it
     """
 
@@ -104,15 +104,15 @@ def _end_ids(state: StopState, rules: StopRules, end_ids: Sequence[int]) -> Stop
     is_end = newest in end_ids
     armed = rules.use_end_ids and bool(end_ids)
     names = ", ".join(str(i) for i in end_ids)
-    label = f"end id {newest}" if is_end else f"end id{'s' if len(end_ids) > 1 else ''} {names}".rstrip()
+    label = f"EOS token {newest}" if is_end else f"EOS token{'s' if len(end_ids) > 1 else ''} {names}".rstrip()
     if not end_ids:
-        words = "the model declares no end id"
+        words = "the model declares no EOS token"
     elif is_end:
-        words = f"token {newest} is an end id"
+        words = f"token {newest} is an EOS token"
     elif state.end_probability is not None:
-        words = f"probability {state.end_probability:.3g} at this draw"
+        words = f"probability {state.end_probability:.3g} in this step"
     else:
-        words = "not drawn"
+        words = "not sampled"
     fired = armed and is_end
     nearness = 1.0 if fired else state.end_probability
     return StopCheck("end_id", label, armed, fired, _off(words, rules.use_end_ids), nearness if armed else None)

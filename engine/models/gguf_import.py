@@ -2,7 +2,7 @@
 
 The numbers shown later are those of the dequantised weights, not of llama.cpp's integer kernels, and the
 folder is several times the file. transformers reads the weights; what it does not carry over (how digits
-are split, further end ids, a sliding window) is put right here, and what cannot be is written down as a doubt.
+are split, further EOS tokens, a sliding window) is put right here, and what cannot be is written down as a doubt.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def follow_weights(twin: PreTrainedModel, model: PreTrainedModel) -> None:
         parent, _, leaf = name.rpartition(".")
         twin.get_submodule(parent)._parameters[leaf] = _parameter(now[name])
     twin.set_attn_implementation("eager")
-    # `generate` merges whatever it finds here into the settings it is given, end ids and temperature included.
+    # `generate` merges whatever it finds here into the settings it is given, EOS tokens and temperature included.
     twin.generation_config = GenerationConfig()  # type: ignore[no-untyped-call]
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.step_page import StepPage
+
+pytestmark = pytest.mark.browser
 
 
 def test_both_readings_of_a_word_have_their_exact_rank(step_page: StepPage):

@@ -364,7 +364,7 @@ def test_the_probability_of_the_end_ids_outlasts_a_change_of_rules_a_rewind_a_fo
         assert end_rule(session.fork(0).result()) == before
         again = engine.resume(session.recipe, session.roles).result()
         assert end_rule(again).nearness == pytest.approx(before.nearness, rel=1e-4)
-    assert ends, "some prompt must leave the end id among those whose probability is kept"
+    assert ends, "some prompt must leave the EOS token among those whose probability is kept"
     engine.close()
 
 

@@ -25,8 +25,8 @@ def check_numbers(session: DecodeSession) -> Future[tuple[Check, ...]]:
     config = engine.config
 
     def work(state: SessionState) -> Generator[None, None, tuple[Check, ...]]:
-        checked = study(engine.stepper, engine.stock, state, most_sessions=config.max_batch)
+        checked = study(engine.stepper, engine.stock, state, most_sessions=config.max_batch, chunk=config.prefill_chunk)
         with engine.stepper.runner.scratch.holding(state.store.live_bytes):  # transformers' own cache, as large as ours
-            return (yield from checked.run(config.prefill_chunk, report))
+            return (yield from checked.run(report))
 
     return session.run(work)

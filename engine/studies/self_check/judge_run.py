@@ -16,7 +16,7 @@ from engine.studies.self_check.judged import Judged
 TOTAL_MS = "total_ms"
 
 
-def judge_ids(tally: Tally, judged: Judged, num_prompt: int, most_sessions: int) -> None:
+def judge_ids(tally: Tally, judged: Judged, num_prompt: int, most_sessions: int, chunk: int) -> None:
     """What was fed, where, and what came out, against the recipe."""
     record, step, name = judged.record, judged.step, judged.name
     fed = judged.context if step == 0 else judged.context[-1:]
@@ -30,13 +30,14 @@ def judge_ids(tally: Tally, judged: Judged, num_prompt: int, most_sessions: int)
     for setting in fields(SamplingParams):
         expected = getattr(judged.chosen.sampling, setting.name)
         tally.same(f"{name} {setting.name}", getattr(record.sampling, setting.name), expected)
-    _judge_counts(tally, judged, len(fed), most_sessions)
+    _judge_counts(tally, judged, len(fed), most_sessions, chunk)
 
 
-def _judge_counts(tally: Tally, judged: Judged, num_fed: int, most_sessions: int) -> None:
+def _judge_counts(tally: Tally, judged: Judged, num_fed: int, most_sessions: int, chunk: int) -> None:
     """How the forward pass was shared. That nobody else knows, so only what must hold of it is checked."""
     record, name, is_first = judged.record, judged.name, judged.step == 0
     tally.within(f"{name} reused tokens", record.reused_tokens, 0, num_fed if is_first else 0)
+    tally.same(f"{name} forward passes", record.forwards, math.ceil((num_fed - record.reused_tokens) / chunk))
     tally.same(f"{name} logit rows", record.logit_rows, 0 if record.reused_tokens == num_fed else 1)
     tally.within(f"{name} batch size", record.batch_size, 1, 1 if is_first else most_sessions)
     made_again, before = record.rebuilt_tokens + record.recovered_tokens, record.kv_len - 1

@@ -1,7 +1,8 @@
 """The stop rules of a record, judged again: armed, fired, how near, and every number in their words.
 
-The rules that were in force at a step are not kept, and they may have been changed since. So limits and stop strings
-are read from the step's own labels. Whether somebody asked for a stop is an event: only its consequence is checked.
+The newest record is judged by the rules in force, as every change of them judges it again. Those of an older step are
+not kept, so its limits and stop strings are read from its own labels. Whether somebody asked for a stop is an event:
+only its consequence is checked.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.config import StopRules
 from engine.records import StepRecord, StopCheck
 from engine.studies.self_check.findings import Tally
 from engine.studies.self_check.judge_text import found_at, text_of
@@ -61,6 +63,22 @@ def judge_stops(tally: Tally, judged: Judged, final: Spread, limits: Limits, bef
         _judge_flag(tally, name, by_rule[rule], by_rule[rule].fired)
 
 
+def judge_rules_in_force(tally: Tally, judged: Judged, rules: StopRules) -> None:
+    """That the newest record's labels name the limits of the session."""
+    by_rule, name = {check.rule: check for check in judged.record.stops}, judged.name
+    if set(by_rule) != set(ORDER):
+        return
+    says_off = _says_off(by_rule["end_id"])
+    tally.same(f"{name} EOS tokens are used", not says_off, rules.use_end_ids)
+    most = numbers_in(by_rule["max_new_tokens"].label)
+    tally.same(f"{name} max_new_tokens in force", most, [float(rules.max_new_tokens)])
+    budget = [float(rules.max_kv_bytes)] if rules.max_kv_bytes else []
+    tally.same(f"{name} kv_bytes in force", numbers_in(by_rule["kv_bytes"].label), budget)
+    named, given = set(stop_strings(judged.record)), {stop for stop in rules.stop_strings if stop}
+    found = by_rule["stop_string"].fired  # its label then names the one that was found
+    tally.same(f"{name} stop strings in force", named <= given if found else named == given, True)
+
+
 def numbers_in(words: str) -> list[float]:
     """Every number in a phrase, quoted text apart."""
     return [float(found.replace(",", "")) for found in NUMBER.findall(QUOTED.sub("", words))]
@@ -84,7 +102,7 @@ def _judge_nan(tally: Tally, name: str, check: StopCheck, record: StepRecord) ->
 
 
 def _judge_end(tally: Tally, name: str, check: StopCheck, token: int, final: Spread, limits: Limits) -> None:
-    """An end token ends the run; before that the rule shows the probability of all end tokens together, if known."""
+    """An EOS token ends the run; before that the rule shows the probability of all EOS tokens together, if known."""
     is_end = token in limits.end_ids
     tally.same(f"{name} end_id armed", check.armed, bool(limits.end_ids) and not _says_off(check))
     tally.same(f"{name} end_id fired", check.fired, check.armed and is_end)

@@ -32,6 +32,7 @@ class StockRun:
     looked_at  positions whose attention rows are wanted
     chunk      most tokens of a forward pass
     pause      called between layers: lets the steps of others through
+    whole      tokens that go through in one forward pass whatever they take: where rotary factors depend on the length
     cache      keys and values of what has been run
     attention  position -> (L, H, K) float32
     """
@@ -42,6 +43,7 @@ class StockRun:
     looked_at: frozenset[int]
     chunk: int
     pause: Pause | None = None
+    whole: int = 0
     cache: DynamicCache = field(default_factory=DynamicCache)  # without a config it keeps all of a sliding layer too
     attention: dict[int, NDArray[np.float32]] = field(default_factory=dict)
 
@@ -58,8 +60,8 @@ class StockRun:
         if length <= most and heads * length * length * 4 <= ATTENTION_BYTES:
             return [(0, length)]
         alone = {edge for position in self.looked_at for edge in (position, position + 1)}
-        edges = sorted({0, length} | alone)
-        cuts: list[tuple[int, int]] = []
+        edges = sorted({self.whole, length} | {edge for edge in alone if edge > self.whole})
+        cuts: list[tuple[int, int]] = [(0, self.whole)] if self.whole else []
         for start, end in itertools.pairwise(edges):
             first = (end - start - 1) % most + 1
             ends = range(start + first, end + 1, most)

@@ -22,7 +22,7 @@ from engine.studies.self_check.judge_logits import is_readable, judge_logits
 from engine.studies.self_check.judge_penalty import judge_penalised_ends
 from engine.studies.self_check.judge_run import judge_ids, judge_memory, judge_times
 from engine.studies.self_check.judge_stages import judge_stages
-from engine.studies.self_check.judge_stops import Limits, judge_stops, stop_strings
+from engine.studies.self_check.judge_stops import Limits, judge_rules_in_force, judge_stops, stop_strings
 from engine.studies.self_check.judge_text import judge_text
 from engine.studies.self_check.judged import Judged
 from engine.studies.self_check.lines import Lines
@@ -39,24 +39,26 @@ class Study:
     """One self-check of one session.
 
     most_sessions  that may have shared a forward pass
+    chunk          most tokens of a prompt in one forward pass
     """
 
     stepper: Stepper
     stock: PreTrainedModel
     state: SessionState
     most_sessions: int
+    chunk: int
     bounds: Bounds
     lines: Lines
     weights: int
 
-    def run(self, chunk: int, report: OnProgress) -> Generator[None, None, tuple[Check, ...]]:
+    def run(self, report: OnProgress) -> Generator[None, None, tuple[Check, ...]]:
         """Every check, yielding between pieces. Moves nothing."""
         state, runner, steps = self.state, self.stepper.runner, len(self.state.records)
         first, length = len(state.prompt_ids) - 1, len(state.prompt_ids) + steps - 1
         looked_at = _spread_out(steps)
         pause = runner.between_layers if runner.device.type == "cpu" else None
         positions = frozenset(first + step for step in looked_at)
-        run = StockRun(self.stock, state.token_ids[:length], first, positions, chunk, pause)
+        run = StockRun(self.stock, state.token_ids[:length], first, positions, self.chunk, pause, self._whole())
         self.lines.oracle.same("the oracle is stock transformers", is_stock(self.stock), True)
         for position, rows in run.pieces():
             token_bytes = StockCache.bytes_of(run.cache, 1)
@@ -72,6 +74,11 @@ class Study:
         cached = self._judge_cache(run, length)
         return self.lines.report(tokens=length, steps=steps, looked_at=looked_at, cached=cached)
 
+    def _whole(self) -> int:
+        """The prompt, where it decides which rotary factors all keys get: `generate` never feeds it in pieces."""
+        switch, prompt = self.stepper.info.rope_switch, len(self.state.prompt_ids)
+        return prompt if switch is not None and prompt > switch else 0
+
     def _judge(self, step: int, row: NDArray[np.float32], token_bytes: int) -> None:
         """Everything that one record shows but its keys and values."""
         state, lines = self.state, self.lines
@@ -81,7 +88,7 @@ class Study:
         ours = None if capture is None else capture.logits.numpy()
         judged = Judged(record, step, context, chosen, row, ours, self.bounds.logits(row))
         is_cuda = self.stepper.runner.device.type == "cuda"
-        judge_ids(lines.ids, judged, len(state.prompt_ids), self.most_sessions)
+        judge_ids(lines.ids, judged, len(state.prompt_ids), self.most_sessions, self.chunk)
         judge_bytes(lines.bytes, record, judged.name, token_bytes * len(context))
         judge_memory(lines.memory, record, judged.name, self.weights, is_cuda=is_cuda)
         judge_times(lines.times, record, judged.name)
@@ -98,9 +105,16 @@ class Study:
         info = self.stepper.info
         judge_penalised_ends(lines.stages, judged, len(state.prompt_ids), info.end_ids)
         limits = Limits(
-            info.end_ids, info.context_limit, step + 1, len(context) + 1, token_bytes * len(context), token_bytes
+            info.end_ids,
+            info.limit_for(len(state.prompt_ids)),
+            step + 1,
+            len(context) + 1,
+            token_bytes * len(context),
+            token_bytes,
         )
         judge_stops(lines.stops, judged, spreads[-1], limits, before)
+        if step == len(state.records) - 1:
+            judge_rules_in_force(lines.stops, judged, state.stop)
 
     def _bytes_of(self, tokens: int) -> bytes:
         """The bytes of the first generated tokens."""
@@ -134,7 +148,7 @@ class Study:
         )
 
 
-def study(stepper: Stepper, stock: PreTrainedModel, state: SessionState, *, most_sessions: int) -> Study:
+def study(stepper: Stepper, stock: PreTrainedModel, state: SessionState, *, most_sessions: int, chunk: int) -> Study:
     """A self-check of a session as it is now. Raises NotPrefilled, or PromptTooLong beyond MOST_TOKENS."""
     state.require_step(len(state.records) - 1)
     length = len(state.prompt_ids) + len(state.records) - 1
@@ -145,7 +159,7 @@ def study(stepper: Stepper, stock: PreTrainedModel, state: SessionState, *, most
         )
     bounds = Bounds.of(stock, stepper.runner.num_layers)
     weights = weight_bytes(list(stock.parameters()))
-    return Study(stepper, stock, state, most_sessions, bounds, Lines(), weights)
+    return Study(stepper, stock, state, most_sessions, chunk, bounds, Lines(), weights)
 
 
 def _spread_out(steps: int) -> tuple[int, ...]:

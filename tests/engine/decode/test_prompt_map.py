@@ -11,8 +11,6 @@ from engine.decode import inspection
 from engine.errors import PromptTooLong, SessionError, UnknownHead
 from engine.forward import attention
 from engine.llm_engine import LLMEngine
-from engine.studies import self_check
-from engine.studies.self_check import check_numbers
 from tests.engine.architectures import loaded, tiny_model
 
 PROMPT = tuple(3 + (7 * i) % 250 for i in range(100))  # two pieces of rows
@@ -68,14 +66,11 @@ def test_others_step_between_the_pieces_and_it_can_be_given_up(monkeypatch):
     engine.close()
 
 
-def test_a_prompt_too_long_for_a_map_or_for_a_check_is_refused_in_words(monkeypatch):
+def test_a_prompt_too_long_for_a_map_is_refused_in_words(monkeypatch):
     engine, session = opened("llama")
     monkeypatch.setattr(inspection, "LONGEST_MAP", 99)
     with pytest.raises(PromptTooLong, match="100 tokens; a map of every token over every token is made for up to 99"):
         session.prompt_attention(0, 0).result()
-    monkeypatch.setattr(self_check, "CONTEXT_LIMIT", 99)
-    with pytest.raises(PromptTooLong, match="holds 100 tokens; the numbers of up to 99 are checked"):
-        check_numbers(session).result()
     with pytest.raises(UnknownHead, match="no head 4"):
         session.prompt_attention(0, 4).result()
     assert session.step().result().index == 1

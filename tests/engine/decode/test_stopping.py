@@ -45,43 +45,43 @@ def shown_by_token(pieces: Sequence[str], *stops: str) -> list[str]:
     return [split_held(text, stops)[0] for text in texts] + [split_held(texts[-1], stops, finished=True)[0]]
 
 
-# --- end ids
+# --- EOS tokens
 
 
 def test_every_end_id_of_the_model_stops_and_the_label_names_the_one_that_did() -> None:
     for end_id in (1, 106):
         checks, reason = decide(after(5, end_id), end_ids=(1, 106))
         assert reason == "end_id"
-        assert checks["end_id"].label == f"end id {end_id}"
+        assert checks["end_id"].label == f"EOS token {end_id}"
         assert checks["end_id"].nearness == 1.0
 
 
 def test_an_end_id_earlier_in_the_text_or_in_the_prompt_does_not_stop() -> None:
     checks, reason = decide(after(2, 5))
     assert reason is None
-    assert (checks["end_id"].armed, checks["end_id"].fired, checks["end_id"].label) == (True, False, "end id 2")
+    assert (checks["end_id"].armed, checks["end_id"].fired, checks["end_id"].label) == (True, False, "EOS token 2")
 
 
 def test_several_end_ids_are_all_named_while_none_has_come() -> None:
-    assert decide(after(5), end_ids=(1, 106))[0]["end_id"].label == "end ids 1, 106"
+    assert decide(after(5), end_ids=(1, 106))[0]["end_id"].label == "EOS tokens 1, 106"
 
 
 def test_end_ids_switched_off_are_seen_but_do_not_stop() -> None:
     checks, reason = decide(after(2), StopRules(use_end_ids=False))
     assert reason is None
     assert (checks["end_id"].armed, checks["end_id"].fired) == (False, False)
-    assert checks["end_id"].state == "off; token 2 is an end id"
+    assert checks["end_id"].state == "off; token 2 is an EOS token"
 
 
 def test_a_model_without_end_ids_goes_on() -> None:
     checks, reason = decide(after(2), end_ids=())
     assert reason is None
-    assert (checks["end_id"].armed, checks["end_id"].state) == (False, "the model declares no end id")
+    assert (checks["end_id"].armed, checks["end_id"].state) == (False, "the model declares no EOS token")
 
 
 def test_nearness_of_the_end_ids_is_their_probability() -> None:
     check = decide(replace(after(5), end_probability=0.25))[0]["end_id"]
-    assert (check.nearness, check.state) == (0.25, "probability 0.25 at this draw")
+    assert (check.nearness, check.state) == (0.25, "probability 0.25 in this step")
 
 
 # --- stop strings

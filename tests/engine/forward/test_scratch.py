@@ -13,7 +13,7 @@ from engine.studies.chunk_sizes import Chunks
 from engine.studies.claim_checks import check
 from engine.studies.key_change import change_first_token
 from engine.studies.prefill_and_decode import Phases
-from engine.studies.self_check import check_numbers
+from engine.studies.self_check.check_numbers import check_numbers
 from engine.studies.uncached import Race
 from tests.engine.architectures import tiny_engine
 from tests.engine.serving.test_session_table import PER_SESSION, PER_TOKEN, after_a_turn, opened

@@ -245,7 +245,7 @@ def test_the_hub_is_asked_for_one_set_of_weights_in_the_bytes_that_will_be_held(
     monkeypatch.setattr(hub, "snapshot_download", lambda _repo, **kw: fetched.append(kw["allow_patterns"]) or "x")
     info = siblings(model__safetensors=220, consolidated__safetensors=220, config__json=9)
     for dtype in ("auto", "bfloat16"):
-        hub._download("a/b", info, lambda *_: None, "cpu", dtype)
+        hub._download("a/b", info, lambda *_: None, "cpu", dtype, None)
     assert checked == [(420, "memory"), (220, "memory")]  # 100 values in 4 or 2 bytes, 5 integers in 4
     assert fetched[0] == [*hub.FILES, "model.safetensors"]
 

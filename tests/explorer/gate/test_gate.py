@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import random
 import resource
@@ -18,6 +17,7 @@ from explorer.gate.addresses import Names, is_same_origin
 from explorer.gate.gate import Gate
 from explorer.hosting.connections import HEADER, Connections
 from tests.explorer.hosting.test_leases import Clock
+from tests.fresh_loop import run_async
 
 CONFIG = tomllib.loads((Path(__file__).resolve().parents[3] / ".streamlit" / "config.toml").read_text())
 
@@ -80,7 +80,7 @@ def passed(scope: dict[str, Any], connections: Connections | None = None) -> tup
         told.append(message)
 
     gate = Gate(app, Names, connections or Connections(), "/secret/main.py")  # type: ignore[arg-type]
-    asyncio.run(gate(scope, None, send))  # type: ignore[arg-type]
+    run_async(gate(scope, None, send))  # type: ignore[arg-type]
     return (seen[0] if seen else None), told[0].get("status", told[0].get("code"))
 
 

@@ -22,6 +22,7 @@ from benchmarks.app import ROOT, RunningApp, started
 from benchmarks.load.connection import Connection
 from benchmarks.load.page import Page
 from explorer.gate.messages import MOST_BYTES, NEEDED, NOT_NEEDED
+from tests.fresh_loop import run_async
 
 PATIENCE_S = 60.0
 KINDS = {field.name: field for field in BackMsg.DESCRIPTOR.oneofs_by_name["type"].fields}
@@ -58,7 +59,7 @@ def metrics() -> dict[str, float]:
 
 
 def run(what: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(what, 2 * PATIENCE_S))
+    run_async(asyncio.wait_for(what, 2 * PATIENCE_S))
 
 
 @asynccontextmanager

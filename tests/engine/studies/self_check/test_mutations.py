@@ -25,6 +25,7 @@ CAUGHT_BY = {
     "sampling": "ids and positions",
     "logit_rows": "ids and positions",
     "batch_size": "ids and positions",
+    "forwards": "ids and positions",
     "reused_tokens": "ids and positions",
     "rebuilt_tokens": "ids and positions",
     "recovered_tokens": "ids and positions",

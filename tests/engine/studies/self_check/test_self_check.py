@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 import torch
 
-from engine.config import ChosenToken, EngineConfig, SamplingParams
+from engine.config import ChosenToken, EngineConfig, SamplingParams, StopRules
 from engine.decode import inspection, sampling
 from engine.errors import NotPrefilled, PromptTooLong, SessionError
 from engine.forward import attention
@@ -17,6 +17,7 @@ from engine.session import DecodeSession
 from engine.studies.self_check import study
 from engine.studies.self_check.check_numbers import check_numbers
 from tests.engine.architectures import ARCHITECTURES, loaded, tiny_engine, tiny_model
+from tests.engine.forward.test_rotary import phi3
 
 EVERYTHING_ON = SamplingParams(temperature=0.8, top_k=60, top_p=0.9, min_p=0.02, repetition_penalty=1.2)
 
@@ -152,6 +153,35 @@ def test_a_replay_that_reads_the_wrong_position_is_found(session, monkeypatch):
     assert "logits" in failing(session)
 
 
+@pytest.mark.parametrize(
+    "ignored",
+    [
+        StopRules(max_new_tokens=9, stop_strings=("never there",), max_kv_bytes=10**6),
+        StopRules(use_end_ids=False, stop_strings=("never there",), max_kv_bytes=10**6),
+        StopRules(max_new_tokens=9, use_end_ids=False, max_kv_bytes=10**6),
+        StopRules(max_new_tokens=9, use_end_ids=False, stop_strings=("never there",)),
+    ],
+    ids=["EOS tokens", "new tokens", "stop strings", "bytes"],
+)
+def test_a_stop_rule_that_the_engine_ignores_is_found(session, ignored):
+    asked = StopRules(max_new_tokens=9, use_end_ids=False, stop_strings=("never there",), max_kv_bytes=10**6)
+    session.configure(stop=asked).result()
+    assert failing(session) == set()
+    session.configure(stop=ignored).result()
+    session._state.stop = asked  # as if it had been asked for, and not been kept to
+    assert failing(session) == {"stop rules"}
+
+
+@pytest.mark.parametrize("prompt", [20, 40])
+def test_rotary_factors_that_depend_on_the_length_are_checked_as_one_forward_pass_uses_them(prompt):
+    engine = LLMEngine(loaded(phi3()), EngineConfig(prefill_chunk=16))
+    session = engine.create_session(sampling=EVERYTHING_ON, seed=6)
+    session.prefill(tuple(range(40, 40 + prompt))).result()
+    session.step().result()
+    assert failing(session) == set()
+    engine.close()
+
+
 def test_an_oracle_with_other_code_in_it_is_found(session):
     head = session.engine.stock.lm_head
     head.forward = lambda hidden: torch.nn.functional.linear(hidden, head.weight)  # the same numbers, yet no oracle
@@ -164,14 +194,15 @@ def test_progress_is_told_in_tokens_and_a_check_can_be_given_up(session, monkeyp
     seen = []
     run = study.Study.run
 
-    def watched(self, chunk, report):
+    def watched(self, report):
         def told(done, total):
             seen.append((done, total))
             if len(seen) > 1:
                 session.cancel()
             report(done, total)
 
-        return run(self, 4, told)
+        self.chunk = 4
+        return run(self, told)
 
     monkeypatch.setattr(study.Study, "run", watched)
     with pytest.raises(SessionError, match="The check was cancelled at 4 of 9 tokens"):
