@@ -248,7 +248,7 @@ def test_a_student_never_reads_what_failed_inside(student, monkeypatch, caplog):
         failing(student, patch)
         answers = [
             student.ask("step"),
-            student.ask("prefill", prompt="xyz", mode="raw"),
+            student.ask("prefill", prompt="nobody typed this before", mode="raw"),
             student.ask("prompt_rows"),
             student.ask("triangle", layer=0, head=0),
         ]
