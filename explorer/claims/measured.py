@@ -30,7 +30,7 @@ class CheckWords:
     counts: str = "tokens"
 
 
-CHECKS: MappingProxyType[str, CheckWords] = MappingProxyType(
+CHECK_WORDS: MappingProxyType[str, CheckWords] = MappingProxyType(
     {
         "logit_rows": CheckWords("Feeds a sentence and counts the rows of logits that come out."),
         "stateless": CheckWords(
@@ -69,8 +69,8 @@ CHECKS: MappingProxyType[str, CheckWords] = MappingProxyType(
 
 def begin(engine: LLMEngine, name: str, hosting: Hosting, report: TaskProgress) -> Future[Finding]:
     """Start a run on the loaded model. Raises NotInAClass where it would hold up a class."""
-    if CHECKS[name].is_heavy and hosting.is_hosted:
+    if CHECK_WORDS[name].is_heavy and hosting.is_hosted:
         raise NotInAClass(
             "This run would take the machine from everybody in the class. Start Loupe on a machine of your own for it."
         )
-    return bridge.check_claim(engine, name, lambda done, total: report(done, total, CHECKS[name].counts))
+    return bridge.check_claim(engine, name, lambda done, total: report(done, total, CHECK_WORDS[name].counts))

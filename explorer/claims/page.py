@@ -126,7 +126,7 @@ def _numbers(claim: Claim) -> None:
 
 def _run(claim: Claim) -> None:
     """The claim on the loaded model: a button, its progress, what was measured."""
-    st.caption(escaped(measured.CHECKS[claim.measure].does))
+    st.caption(escaped(measured.CHECK_WORDS[claim.measure].does))
     finding = progress.task(f"run_{claim.id}", "Run it on the loaded model", functools.partial(_begin, claim.measure))
     if finding is None:
         return

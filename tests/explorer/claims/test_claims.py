@@ -16,7 +16,7 @@ from engine.studies.claim_checks.forwards import TEXT
 from explorer.claims import words
 from explorer.claims.catalogue import CLAIMS, TOPICS
 from explorer.claims.claim import STEP, VERDICTS, Claim, Number
-from explorer.claims.measured import RUNS
+from explorer.claims.measured import CHECK_WORDS
 from explorer.labs import catalogue
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -218,7 +218,7 @@ def test_a_link_names_models_that_the_calculator_has():
 
 
 def test_every_run_is_a_check_of_the_engine_and_every_check_is_used():
-    assert set(RUNS) == set(CHECKS) == {claim.measure for claim in CLAIMS if claim.measure}
+    assert set(CHECK_WORDS) == set(CHECKS) == {claim.measure for claim in CLAIMS if claim.measure}
     assert len(TEXT.split()) > 5
 
 

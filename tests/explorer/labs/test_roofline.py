@@ -30,7 +30,7 @@ from explorer.labs.roofline.lower_bounds import (
 )
 from explorer.labs.roofline.points import computed_points, measured_points
 from explorer.labs.roofline.tables import bar_rows, curve_rows, pair_rows, pair_says, point_rows
-from explorer.labs.roofline.two_precisions import Pair, Run, run_both
+from explorer.labs.roofline.two_precisions import Pair, PrecisionRun, run_both
 from explorer.pages.theme import PALETTES
 from tests.engine.architectures import loaded, tiny_engine, tiny_model
 from tests.engine.quick_machine import measure_quickly
@@ -304,7 +304,7 @@ def test_a_comparison_that_is_stopped_shows_the_steps_that_were_made(quick_machi
 
 
 def test_where_the_two_texts_part_is_said():
-    first = Run("float32", (1, 2, 3), (10.0, 12.0), 400, 40, 1e9, 8.0)
+    first = PrecisionRun("float32", (1, 2, 3), (10.0, 12.0), 400, 40, 1e9, 8.0)
     second = replace(
         first, dtype="bfloat16", token_ids=(1, 9, 3), forward_ms=(5.0, 5.0), weight_bytes=200, floor_ms=4.0
     )
