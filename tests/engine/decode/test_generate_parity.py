@@ -22,27 +22,16 @@ pytestmark = pytest.mark.slow
 TOKENS = 64
 PROMPTS = {
     "cat": "The cat sat",
-    "flies": "Time flies",
-    "once": "Once upon a time, in a village by the sea,",
-    "science": "Water boils at 100 degrees because",
     "numbers": "1, 1, 2, 3, 5, 8, 13,",
-    "question": "Q: What is the capital of France?\nA:",
-    "list": "Shopping list:\n- milk\n- bread\n-",
     "one letter": "I",
-    "spaces": "   ",
     "python": "def fibonacci(n):\n    if n < 2:\n        return n\n    return",
-    "c": "#include <stdio.h>\n\nint main(void) {\n    for (int i = 0; i <",
     "json": '{"name": "Ada", "born": 1815, "fields": ["mathematics",',
-    "html": '<ul class="menu">\n  <li><a href="/">Home</a></li>\n',
     "chinese": "今天天气很好，我们去公园",
-    "japanese": "昔々あるところに、おじいさんと",
-    "korean": "안녕하세요, 저는",
     "emoji": "I love pizza 🍕🍕 and the fox 🦊",
     "arabic": "مرحبا بكم في",
-    "accents": "Où est la bibliothèque ? Là-bas, près de",
     "long": "The library was quiet. Rain fell on the windows, and somebody turned a page. " * 24,
 }
-CHATS = {"chat": "Why is the sky blue?", "chat poem": "Write two lines about the sea."}
+CHATS = {"chat": "Why is the sky blue?"}
 
 
 @pytest.fixture(scope="module")
