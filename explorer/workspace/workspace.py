@@ -1,7 +1,7 @@
 """What one browser tab works on: a model, the branches of one run, and the settings for the next token.
 
 Every branch is a decode session of its own; forking copies, so nothing done in one shows in another.
-Nothing here waits: operations.py asks the engine and changes a workspace only once the answer is there.
+Nothing here waits: operations ask the engine and changes a workspace only once the answer is there.
 """
 
 from __future__ import annotations
