@@ -6,7 +6,7 @@
  */
 
 import { make, setText } from '../../drawing/dom.js';
-import { formatNumber, formatProb } from '../../drawing/format.js';
+import { formatProb } from '../../drawing/format.js';
 import { plainToken } from '../../drawing/pieces.js';
 import { tokenAtPosition } from '../../drawing/token_names.js';
 import { forgetPalette, paletteOf } from '../../drawing/palette.js';
@@ -15,6 +15,7 @@ import { ColumnWindow, panWith } from '../kv_cache/column_window.js';
 import { makeTooltip } from '../../drawing/tooltip.js';
 import { panelFrame, segmentedControl, toggleButton } from '../../drawing/panel_frame.js';
 import { AttentionRows, HEAD_MEAN, pooledLines, withoutFirst } from '../../store/attention_data.js';
+import { attentionTable } from './attention_table.js';
 import { ThumbPainter } from './attention_thumbs.js';
 import { HeadPainter, mostHeadRows } from './attention_head.js';
 import { CanvasGrid } from '../../drawing/canvas_grid.js';
@@ -281,15 +282,7 @@ class AttentionPanel {
     const { tokens, selected: step } = this.store;
     const { layer, head } = this.shown;
     const row = step ? this.rows.row(step, layer, head) : null;
-    const altered = this.hidesFirst && row ? withoutFirst(row) : null;
-    const which = this.mean ? 'mean of heads' : `head ${head}`;
-    return {
-      caption: step ? `Attention of ${tokenAtPosition(tokens, step.kv_len - 1)}, layer ${layer}, ${which}` : 'Attention',
-      columns: ['position', 'key token', 'id', 'weight', ...(altered ? ['weight, first hidden (altered)'] : [])],
-      rows: Array.from(row ?? [], (value, key) => [
-        key, plainToken(tokens[key]), tokens[key]?.id ?? '', formatNumber(value, 4), ...(altered ? [formatNumber(altered[key], 4)] : []),
-      ]),
-    };
+    return attentionTable(tokens, step, row, { layer, which: this.mean ? 'mean of heads' : `head ${head}`, hidesFirst: this.hidesFirst });
   }
 
   destroy() {
