@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.step_page import StepPage
 
@@ -42,6 +42,16 @@ def test_axe_finds_nothing_serious(step_page: StepPage, theme: str):
     step_page.page.locator(".station[data-station=stop]").click()
     step_page.page.locator(".lp-kv .lp-table").click()
     assert violations(step_page) == [], "stop rules and a table open"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_links_in_captions_can_be_read(page: Page, app_url: str, theme: str):
+    page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+    page.goto(f"{app_url}/claims")
+    expect(page.get_by_text("source:").first).to_be_visible()
+    only = {"runOnly": ["color-contrast"]}
+    found = Axe().run(page, context="[data-testid=stCaptionContainer]", options=only).response["violations"]
+    assert [node["html"][:120] for rule in found for node in rule["nodes"]] == []
 
 
 def test_the_page_has_one_first_heading_and_each_panel_one_of_its_own(step_page: StepPage):
