@@ -134,11 +134,12 @@ def reset(workspace: Workspace, args: Args) -> Value:
 
 
 def stop(workspace: Workspace, args: Args) -> Running:
-    """End decoding. Where it has already cancelled long work, there is nothing left to end."""
+    """End decoding; with `run` false only long work, which was cancelled when the command came, and may be over since."""
+    ends_run = checked.flag(args.get("run", True), "run")
     if workspace.activity.cancelled:
         workspace.activity.cancelled = False
         return plain(cancelled=True)
-    if workspace.active and workspace.active.records:
+    if ends_run and workspace.active and workspace.active.records:
         yield workspace.active.session.stop("user")
     return plain(cancelled=False)
 

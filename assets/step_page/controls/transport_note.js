@@ -145,7 +145,7 @@ export class TransportNote {
   }
 
   #cancel() {
-    return make('button.small-button', { onclick: () => this.store.send('stop').catch(() => {}) }, 'Stop');
+    return make('button.small-button', { onclick: () => this.store.send('stop', { run: false }).catch(() => {}) }, 'Stop');
   }
 
   #newest() {

@@ -27,7 +27,7 @@ export function waitLine(store, words) {
     onclick: () => {
       stop.disabled = true;
       setText(stop, 'Stopping …');
-      store.send('stop').catch(() => {});
+      store.send('stop', { run: false }).catch(() => {});
     },
   }, 'Stop');
   const node = make('p.wait-line', {}, said, time, stop);

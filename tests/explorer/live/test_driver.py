@@ -265,6 +265,14 @@ def test_a_stop_behind_a_long_look_ends_it_and_not_the_run(run, op, args):
     run.ok(op, **args)
 
 
+def test_a_stop_of_long_work_that_is_over_by_then_leaves_the_run_alone(run):
+    assert run.ok("stop", run=False) == {"cancelled": False}
+    assert run.header["session"]["finish_reason"] is None
+    run.ok("step")
+    assert run.ok("stop") == {"cancelled": False}
+    assert run.header["session"]["finish_reason"] == "user"
+
+
 def test_a_stop_behind_a_prefill_cancels_it(page):
     prefilled(page)
     before = page.header["session"]["recipe"]
