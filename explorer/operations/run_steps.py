@@ -134,7 +134,7 @@ def reset(workspace: Workspace, args: Args) -> Value:
 
 
 def stop(workspace: Workspace, args: Args) -> Running:
-    """End decoding; with `run` false only long work, which was cancelled when the command came, and may be over since."""
+    """End decoding; with `run` false only long work: it was cancelled when the command came, and may be over since."""
     ends_run = checked.flag(args.get("run", True), "run")
     if workspace.activity.cancelled:
         workspace.activity.cancelled = False
