@@ -22,7 +22,7 @@ export const KEY_MAP = [
 
 const TYPING =
   'textarea, select, [contenteditable=""], [contenteditable="true"], input:not([type="range"]):not([type="checkbox"]):not([type="radio"]):not([type="button"])';
-const MOVES_ITSELF = 'input[type="range"], [role="slider"], [role="grid"], [role="application"], .own-arrows';
+const MOVES_ITSELF = 'input[type="range"], [role="slider"], [role="grid"], [role="application"]';
 const PRESSED_BY_SPACE = 'button, summary, input[type="checkbox"], input[type="radio"]';
 const ARROWS = ['ArrowLeft', 'ArrowRight', 'Home', 'End'];
 

@@ -139,11 +139,3 @@ export class Popover {
     this.node.remove();
   }
 }
-
-/** Close the topmost window. True where there was one. */
-export function closeTopOverlay(root) {
-  const open = [...root.querySelectorAll('.popover:popover-open')].at(-1);
-  if (!open) return false;
-  open.querySelector('.overlay-head button').click();
-  return true;
-}
