@@ -98,17 +98,17 @@ class Budgets:
     max_sessions  one more is refused
     kv_bytes      of all caches: over it, the least recently touched idle session is rebuilt at its next touch
     session_kv_bytes, session_new_tokens  caps on the stop rules of every session, whatever they ask for
-    studies       of labs, under way or in line; one more is refused
+    looks         studies, checks and long looks of one owner, under way or in line; one more is refused
     """
 
     max_sessions: int = 0
     kv_bytes: int = 0
     session_kv_bytes: int = 0
     session_new_tokens: int = 0
-    studies: int = 0
+    looks: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("max_sessions", "kv_bytes", "session_kv_bytes", "session_new_tokens", "studies"):
+        for name in ("max_sessions", "kv_bytes", "session_kv_bytes", "session_new_tokens", "looks"):
             value = getattr(self, name)
             _whole(name, value)
             _require(value >= 0, f"{name} must be 0 or more, got {value}. Use 0 for no limit.")

@@ -83,8 +83,12 @@ class LLMEngine:
         stop: StopRules | None = None,
         seed: int = 0,
         solo: bool = False,
+        owner: str | None = None,
     ) -> DecodeSession:
-        """An empty session; prefill it first. A `solo` one never shares a forward. Raises EngineFull."""
+        """An empty session; prefill it first. A `solo` one never shares a forward. Raises EngineFull.
+
+        Sessions of one `owner` (a tab, say) have one share of the engine's time for prefills and looks.
+        """
         state = SessionState(
             self.info.id,
             self.stepper.runner.new_store(),
@@ -93,7 +97,7 @@ class LLMEngine:
             self.config.budgets.capped(stop or StopRules()),
             seed,
         )
-        return DecodeSession(self, state, solo=solo)
+        return DecodeSession(self, state, solo=solo, owner=owner)
 
     def resume(self, recipe: Recipe, roles: Sequence[Role] | None = None) -> Future[DecodeSession]:
         """A session rebuilt from its recipe: cache by prefilling, records from the rows that come out."""
@@ -107,26 +111,32 @@ class LLMEngine:
         self._enqueue(key, request)
         return request.future
 
-    def submit(self, key: str, work: Work, *, is_brief: Callable[[], bool] = never) -> Future[Any]:
-        """Ask for work on the engine thread, in order with the same key's other requests. Brief work goes first."""
-        request = WorkRequest(work, is_brief=is_brief)
-        self._enqueue(key, request)
-        return request.future
+    def submit(
+        self,
+        key: str,
+        work: Work,
+        *,
+        owner: str | None = None,
+        is_brief: Callable[[], bool] = never,
+        is_look: bool = False,
+    ) -> Future[Any]:
+        """Ask for work on the engine thread, in order with the same key's other requests. Brief work goes first.
 
-    def study(self, key: str, work: Callable[[ModelRunner], Pieces]) -> Future[Any]:
-        """Ask for a lab's work: it gets the runner, no session, and has caches of its own.
-
-        Steps and prefills go first, and only so many studies wait. Raises EngineBusy.
+        Of looks one runs at a time, and an owner may have only so many. Raises EngineBusy.
         """
-        most = self.config.budgets.studies
-        if most and self._queues.num_studies() >= most:
+        request = WorkRequest(work, owner or key, is_brief=is_brief, is_look=is_look)
+        most = self.config.budgets.looks
+        if is_look and most and self._queues.num_looks(request.owner) >= most:
             raise EngineBusy(
-                f"{most} measurements of labs are under way or in line, and no more are taken. Steps go on. Try "
-                "this one again in a minute."
+                f"{most} measurements or checks of this tab are under way or in line, and no more are taken. Wait for "
+                "one of them, or stop it."
             )
-        request = WorkRequest(lambda: work(self.stepper.runner), is_study=True)
         self._enqueue(key, request)
         return request.future
+
+    def study(self, key: str, work: Callable[[ModelRunner], Pieces], *, owner: str | None = None) -> Future[Any]:
+        """Ask for a lab's work: it gets the runner, no session, and has caches of its own. Raises EngineBusy."""
+        return self.submit(key, lambda: work(self.stepper.runner), owner=owner, is_look=True)
 
     def measure_machine(self, *, again: bool = False) -> Future[MachineRates]:
         """How fast this machine reads and multiplies in the model's number format, measured once per process.

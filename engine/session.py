@@ -34,8 +34,10 @@ class DecodeSession(SessionRequests):
     solo  steps asked for from now on run in a forward of their own, so that repeating them repeats every bit
     """
 
-    def __init__(self, engine: EngineThread, state: SessionState, *, solo: bool = False) -> None:
-        super().__init__(engine, state)
+    def __init__(
+        self, engine: EngineThread, state: SessionState, *, solo: bool = False, owner: str | None = None
+    ) -> None:
+        super().__init__(engine, state, owner)
         self.solo = solo
 
     # --- reading ------------------------------------------------------------------------------------------
@@ -91,6 +93,7 @@ class DecodeSession(SessionRequests):
             self._before_step,
             self._publish,
             restore=lambda: self._restore(progress),
+            owner=self.owner,
             auto=auto,
             solo=self.solo,
         )
@@ -100,11 +103,12 @@ class DecodeSession(SessionRequests):
         """Forget every step after `step`. What it drew stays on screen, and out of the cache."""
         return self._soon(lambda: self.engine.stepper.rewind(self._state, step), cut=True)
 
-    def fork(self, step: int) -> Future[DecodeSession]:
-        """A new session that shares steps 0 to `step` with this one, and nothing afterwards."""
+    def fork(self, step: int, *, owner: str | None = None) -> Future[DecodeSession]:
+        """A new session that shares steps 0 to `step` with this one, its owner too unless another is named."""
 
         def work() -> DecodeSession:
-            return DecodeSession(self.engine, self.engine.stepper.fork(self._state, step), solo=self.solo)
+            state = self.engine.stepper.fork(self._state, step)
+            return DecodeSession(self.engine, state, solo=self.solo, owner=owner or self.owner)
 
         return self._soon(work)
 
@@ -200,7 +204,7 @@ class DecodeSession(SessionRequests):
     def prompt_attention(self, layer: int, head: int) -> Future[NDArray[np.float32]]:
         """(T, T): every prompt token's row of one head. Raises PromptTooLong where that would be too many."""
         runner, progress = self.engine.stepper.runner, self._progress("attention map")
-        return self._restored(lambda: inspection.prompt_attention(runner, self._state, layer, head, progress))
+        return self._look(lambda: inspection.prompt_attention(runner, self._state, layer, head, progress))
 
     def layer_times(self, step: int) -> Future[LayerTimes]:
         """Where a decode step's forward goes, layer by layer: it is replayed with a clock between them."""
@@ -225,7 +229,7 @@ class DecodeSession(SessionRequests):
             self._state.require_step(0)
             return prefilling.prompt_rows(self.engine.stepper.runner, self._state, progress)
 
-        return self._restored(work)
+        return self._look(work)
 
     def look(self, read: Callable[[SessionState], Any]) -> Future[Any]:
         """Run a short `read` on the engine thread with this session's state, cache in place; it must move nothing."""
@@ -236,7 +240,7 @@ class DecodeSession(SessionRequests):
 
         Ends early, between two of its pieces, once somebody cancels.
         """
-        return self._restored(self._until_cancelled(lambda: work(self._state)))
+        return self._look(self._until_cancelled(lambda: work(self._state)))
 
     def _before_step(self) -> None:
         self.engine.stepper.require_unfinished(self._state)

@@ -7,7 +7,6 @@ the parts add up to more than the step took. Their shares are what to look at.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Generator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -68,18 +67,26 @@ def decoder_layers(runner: ModelRunner) -> nn.ModuleList:
 def _replay(
     runner: ModelRunner, state: SessionState, token_id: int, position: int, layers: nn.ModuleList
 ) -> list[float]:
-    """ms before the first layer, of each layer, and after the last."""
-    marks: list[float] = []
+    """ms before the first layer, of each layer, and after the last. Others are let in where no part runs."""
+    parts: list[float] = []
+    began: float | None = None  # None: others are in, and their layers are the same modules
 
     def mark(*_: object) -> None:
+        nonlocal began
+        if began is None:
+            return
         synchronise(runner.device)
-        marks.append(now_ms())
+        parts.append(now_ms() - began)
+        began = None
+        runner.let_others_in()
+        began = now_ms()
 
     with ExitStack() as hooks:
         for layer in layers:
             hooks.callback(layer.register_forward_pre_hook(mark).remove)
         hooks.callback(layers[-1].register_forward_hook(mark).remove)
+        synchronise(runner.device)
+        began = now_ms()
+        runner.replay(state.store, [token_id], position, logit_rows="last", lets_others_in=False)
         mark()
-        runner.replay(state.store, [token_id], position, logit_rows="last")
-        mark()
-    return [later - earlier for earlier, later in itertools.pairwise(marks)]
+    return parts

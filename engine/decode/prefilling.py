@@ -26,6 +26,7 @@ from engine.records import PromptRow, StepRecord
 from engine.tokens import EncodedPrompt, Role
 
 ROWS_AT_ONCE = 64  # rows of logits held at a time: 64 x 49,152 x 4 B = 12.6 MB
+ROWS_PER_PAUSE = 16  # rows read until others are let in: some 10 ms
 RECORDS_AT_ONCE = 8  # made again in one piece: some 20 ms
 TOP = 10  # likeliest tokens kept of each prompt row
 
@@ -221,8 +222,10 @@ def prompt_rows(
     for start in range(0, len(ids), ROWS_AT_ONCE):
         part = ids[start : start + ROWS_AT_ONCE]
         logits = runner.replay(state.store, part, start, logit_rows="all").logits  # (M, V)
-        probs = logits.double().softmax(-1)
-        rows += [_prompt_row(probs[offset], start + offset, ids) for offset in range(len(part))]
+        for offset, row in enumerate(logits):
+            if offset % ROWS_PER_PAUSE == 0:
+                runner.let_others_in()
+            rows.append(_prompt_row(row.double().softmax(-1), start + offset, ids))
         progress(len(rows), len(ids))
         yield
     return tuple(rows)

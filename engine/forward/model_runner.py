@@ -77,7 +77,7 @@ class ModelRunner:
         self.scratch = scratch or Scratch()
         self.device = next(model.parameters()).device
         self.keep_queries = keep_queries
-        self.between_layers: Callable[[], None] | None = None  # called there by long forwards on a CPU
+        self.between_layers: Callable[[], None] | None = None  # called there by every forward on a CPU
         self.num_layers = int(model.config.get_text_config().num_hidden_layers)
         self.num_heads = int(model.config.get_text_config().num_attention_heads)
         attention.install(model)
@@ -99,8 +99,8 @@ class ModelRunner:
         """Run every session of `batch` in one forward; each must feed the same number of tokens.
 
         All or nothing: the stores' lengths move last, after everything that can fail, so a forward that failed
-        anywhere can be tried again. One of several tokens lets others in between its layers; what they take is not
-        counted as its own.
+        anywhere can be tried again. On a CPU it lets others in between its layers; what they take is not counted as
+        its own.
         """
         num_new = len(batch[0].token_ids)
         assert all(len(feed.token_ids) == num_new for feed in batch), "one forward feeds one number of tokens"
@@ -113,7 +113,7 @@ class ModelRunner:
             num_new,
             keep_queries=self.keep_queries,
             direct=self.keys_are_cached,
-            pause=self._pause(num_new),
+            pause=self._pause(),
         )
         logits, elapsed = self._timed(forward_pass, [feed.token_ids for feed in batch], logit_rows)
         host = logits.float().cpu()  # (B, R, V)
@@ -128,7 +128,7 @@ class ModelRunner:
     def forward_uncached(self, token_ids: Sequence[int]) -> ForwardResult:
         """Run a whole sequence from its first token, keep none of its keys and values, and give its last row.
 
-        It lets others in as a forward of several tokens does.
+        It lets others in as any forward does.
         """
         empty = self.new_store()
         empty.prompt_length = len(token_ids)
@@ -139,7 +139,7 @@ class ModelRunner:
             keep_queries=self.keep_queries,
             keeps_cache=False,
             direct=self.keys_are_cached,
-            pause=self._pause(len(token_ids)),
+            pause=self._pause(),
         )
         logits, elapsed = self._timed(forward_pass, [tuple(token_ids)], "last")
         assert empty.reserved_bytes == 0, "a forward without a cache writes none"
@@ -155,11 +155,13 @@ class ModelRunner:
         head: int | None = None,
         queries_to: int | None = None,
         logit_rows: LogitRows = "none",
+        lets_others_in: bool = True,
     ) -> Replay:
         """Feed `token_ids` at positions from `start` against what `store` already holds; write nothing.
 
         head        of the layers in `weights_of`, keep the weights (1, M, K) of this head alone
         queries_to  keep the last row's query of every layer up to this one
+        lets_others_in  between the layers; False where the caller does so at places of its own
         """
         assert start + len(token_ids) <= store.length, "a replay feeds tokens that the cache holds"
         wanted = weights_of if queries_to is None else weights_of | {queries_to}
@@ -174,6 +176,7 @@ class ModelRunner:
             read_only=True,
             stop_after=stop_after,
             direct=self.keys_are_cached,
+            pause=self._pause() if lets_others_in else None,
         )
         try:
             logits = self._call(forward_pass, [tuple(token_ids)], logit_rows)
@@ -195,9 +198,14 @@ class ModelRunner:
         synchronise(self.device)
         return logits, now_ms() - started - forward_pass.paused_ms
 
-    def _pause(self, num_new: int) -> Callable[[], None] | None:
-        """What a forward of so many tokens calls between its layers."""
-        return self.between_layers if num_new > 1 and self.device.type == "cpu" else None
+    def _pause(self) -> Callable[[], None] | None:
+        """What a forward calls between its layers: on CUDA nothing, a layer is not over when its call is."""
+        return self.between_layers if self.device.type == "cpu" else None
+
+    def let_others_in(self) -> None:
+        """Between two pieces of long work that are no forwards: those who wait for a step."""
+        if self.between_layers is not None:
+            self.between_layers()
 
     def _can_share(self, forward_pass: ForwardPass) -> bool:
         """Whether this is a decode step whose sessions can be read side by side."""

@@ -38,7 +38,15 @@ class EngineThread(Protocol):
     def submit_step(self, key: str, request: StepRequest) -> Future[StepRecord]:
         """Ask for one decode step, in order with the same key's other requests."""
 
-    def submit(self, key: str, work: Work, *, is_brief: Callable[[], bool] = never) -> Future[Any]:
+    def submit(
+        self,
+        key: str,
+        work: Work,
+        *,
+        owner: str | None = None,
+        is_brief: Callable[[], bool] = never,
+        is_look: bool = False,
+    ) -> Future[Any]:
         """Ask for work on the engine thread, in order with the same key's other requests."""
 
     def count(self, **amounts: int) -> None:

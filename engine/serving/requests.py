@@ -34,6 +34,7 @@ class StepRequest:
     before   raises where the step cannot be taken
     after    publishes the session before the Future resolves
     restore  fills a released cache again
+    owner    who pays for a rebuild
     auto     autoplay asks: clicks go first
     solo     runs in a forward of its own
     """
@@ -43,6 +44,7 @@ class StepRequest:
     before: Callable[[], None]
     after: Callable[[], None]
     restore: Work
+    owner: str
     auto: bool = False
     solo: bool = False
     future: Future[StepRecord] = field(default_factory=Future)
@@ -52,16 +54,18 @@ class StepRequest:
 class WorkRequest:
     """Anything else: a generator that yields between pieces.
 
+    owner          whose time it takes: a tab's, over all its sessions
     step           the step that this makes possible, and that fails with it
     is_brief       whether it is one short piece as things stand; asked on the engine thread
-    is_study       a lab's: no run waits for it, so it gives way
+    is_look        a study or a check, on caches of its own or a replay of many pieces: one of them runs at a time
     was_restarted  memory ran out once; it is not tried a third time
     """
 
     start: Work
+    owner: str
     step: StepRequest | None = None
     is_brief: Callable[[], bool] = never
-    is_study: bool = False
+    is_look: bool = False
     future: Future[Any] = field(default_factory=Future)
     running: Pieces | None = None
     was_restarted: bool = False
@@ -126,11 +130,11 @@ class RequestQueues:
         with self._wake:
             return frozenset(self._queues)
 
-    def num_studies(self) -> int:
-        """Studies under way or waiting."""
+    def num_looks(self, owner: str) -> int:
+        """Looks of one owner, under way or waiting."""
         with self._wake:
             requests = [request for queue in self._queues.values() for request in queue]
-        return sum(isinstance(request, WorkRequest) and request.is_study for request in requests)
+        return sum(isinstance(asked, WorkRequest) and asked.is_look and asked.owner == owner for asked in requests)
 
     def __len__(self) -> int:
         with self._wake:
@@ -151,4 +155,4 @@ def _put_restore_first(queue: deque[Request]) -> None:
     """A step of a session whose cache was released waits until it is filled again."""
     head = queue[0]
     if isinstance(head, StepRequest) and head.state.is_released:
-        queue.appendleft(WorkRequest(head.restore, head))
+        queue.appendleft(WorkRequest(head.restore, head.owner, head))

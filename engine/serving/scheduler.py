@@ -1,9 +1,9 @@
 """Who runs next: in every turn some sessions share a forward, one may step alone, then others get their work done.
 
 Decode comes first, one token per waiting session, because a person waits for it; then what is brief (a look at a
-step, a change of settings), because the same person's next step waits behind it; a prefill is cut into pieces
-that go in between. There is no timer window: what arrived during the last turn is in the next one.
-This file knows names and numbers only, no tensor and no thread.
+step, a change of settings), because the same person's next step waits behind it; heavy work (a prefill, a study) is
+cut into pieces that go in between, and whoever had the least of it lately goes first. There is no timer window: what
+arrived during the last turn is in the next one. This file knows names and numbers only, no tensor and no thread.
 """
 
 from __future__ import annotations
@@ -14,24 +14,29 @@ from dataclasses import dataclass
 from typing import Literal
 
 PATIENCE = 8  # turns that autoplay lets clicks pass; from then on it counts as a click, so no wait is without bound
-STUDY_PATIENCE = 10  # turns in which others had something done, until one piece of a study is
 REMEMBERED = 10_000  # sessions whose last turn is known; one that is forgotten counts as never served
+
+Kind = Literal["step", "brief", "work", "look"]
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """What the oldest request of one session asks for.
 
-    kind  "step" is one token, "brief" something that is done at once, "work" a piece of something longer,
-          "study" the same of a lab, which nobody's run waits for
-    auto  autoplay asks, nobody is waiting at a button
-    solo  steps alone: a forward of one row repeats bit for bit, a row of many need not
+    kind      "step" is one token, "brief" something that is done at once, "work" a piece of something longer, "look"
+              the same of a study or a check, of which one runs at a time
+    auto      autoplay asks, nobody is waiting at a button
+    solo      steps alone: a forward of one row repeats bit for bit, a row of many need not
+    spent_ms  heavy work that its owner had lately
+    is_begun  a look that is under way
     """
 
     key: str
-    kind: Literal["step", "brief", "work", "study"]
+    kind: Kind
     auto: bool = False
     solo: bool = False
+    spent_ms: float = 0.0
+    is_begun: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,24 +45,21 @@ class Turn:
 
     batches      the sessions of each forward
     brief, work  who gets a piece done, in this order, while time is left
-    study        who gets one piece done beside that
     """
 
     batches: tuple[tuple[str, ...], ...]
     brief: tuple[str, ...]
     work: tuple[str, ...]
-    study: tuple[str, ...] = ()
 
 
 class Scheduler:
-    """Clicks before autoplay, and among equals whoever was served longest ago."""
+    """Clicks before autoplay, light users before heavy ones, and among equals whoever was served longest ago."""
 
     def __init__(self, max_batch: int) -> None:
         self.max_batch = max_batch
         self._clock = 0
         self._last_served: OrderedDict[str, int] = OrderedDict()
         self._passed_over: dict[str, int] = {}
-        self._turns_without_study = 0
 
     def plan(self, waiting: Sequence[Waiting]) -> Turn:
         """The next turn. Its steps count as served; call `served` for each piece of work that was really done."""
@@ -67,12 +69,11 @@ class Scheduler:
         # One a turn: those who step alone wait for each other, and the class never waits for more than one of them.
         alone = tuple(w.key for w in steps if w.solo)[:1]
         brief = sorted((w.key for w in waiting if w.kind == "brief"), key=self._age)
-        work = sorted((w.key for w in waiting if w.kind == "work"), key=self._age)
         self._passed_over = {
             w.key: self._passed_over.get(w.key, 0) + 1 for w in steps if w.key not in (*shared, *alone)
         }
         self.served((*shared, *alone))
-        return Turn(tuple(batch for batch in (shared, alone) if batch), tuple(brief), tuple(work), self._study(waiting))
+        return Turn(tuple(batch for batch in (shared, alone) if batch), tuple(brief), self._heavy(waiting))
 
     def served(self, keys: Iterable[str]) -> None:
         """These sessions had their turn now."""
@@ -82,14 +83,15 @@ class Scheduler:
         while len(self._last_served) > REMEMBERED:
             self._last_served.popitem(last=False)
 
-    def _study(self, waiting: Sequence[Waiting]) -> tuple[str, ...]:
-        """One study where nobody else waits; else only every so many turns."""
-        studies = sorted((w.key for w in waiting if w.kind == "study"), key=self._age)
-        self._turns_without_study += 1
-        if not studies or (len(studies) < len(waiting) and self._turns_without_study < STUDY_PATIENCE):
-            return ()
-        self._turns_without_study = 0
-        return (studies[0],)
+    def _heavy(self, waiting: Sequence[Waiting]) -> tuple[str, ...]:
+        """All work, and the one look that has the place, ranked like the lightest user of those who wait for it."""
+        ranks = {w.key: (w.spent_ms, self._age(w.key)) for w in waiting if w.kind in ("work", "look")}
+        looks = sorted((w for w in waiting if w.kind == "look"), key=lambda w: (not w.is_begun, ranks[w.key]))
+        if looks:
+            ranks[looks[0].key] = min(ranks[w.key] for w in looks)
+        for later in looks[1:]:
+            del ranks[later.key]
+        return tuple(sorted(ranks, key=ranks.__getitem__))
 
     def _urgency(self, waiting: Waiting) -> tuple[bool, int]:
         gives_way = waiting.auto and self._passed_over.get(waiting.key, 0) < PATIENCE

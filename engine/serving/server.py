@@ -9,21 +9,26 @@ from __future__ import annotations
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Literal
+from typing import Any
 
 from engine.decode.stepping import Stepper
-from engine.errors import LoupeError, NumericalFailure
+from engine.errors import EngineFull, LoupeError, NumericalFailure
 from engine.forward.faults import as_loupe_error, is_out_of_memory
 from engine.measure.clocks import now_ms
 from engine.records import StepRecord
 from engine.serving.counters import Meter
+from engine.serving.heavy_share import Alternation, SpentTime
 from engine.serving.requests import Request, RequestQueues, StepRequest, WorkRequest
-from engine.serving.scheduler import Scheduler, Turn, Waiting
+from engine.serving.scheduler import Kind, Scheduler, Turn, Waiting
 from engine.serving.session_table import KVBytes, SessionTable
 
 BRIEF_MS = 20.0  # of a turn may go to what is brief; the rest is first in the next
-WORK_MS = 20.0  # of a turn may go to work in pieces; the piece that passes it is finished
-STEPS_EVERY_MS = 40.0  # so long a forward of many tokens runs, until between two of its layers those waiting step
+WORK_MS = 20.0  # of a turn may go to heavy work; the piece that passes it is finished
+
+NO_ROOM = (
+    "This was stopped: it keeps caches of its own, and beside those of everybody's runs they do not fit into what this "
+    "engine may hold. The session is as it was. Try again when fewer runs are open, or with a shorter prompt."
+)
 
 
 class Server:
@@ -37,33 +42,76 @@ class Server:
         self.table = table
         self.meter = meter
         self.scheduler = Scheduler(max_batch)
-        self._steps_due_ms = 0.0
+        self.spent = SpentTime()
+        self.alternation = Alternation()
+        self._at_work: WorkRequest | None = None  # the heavy work of which a piece is under way
+        self._since_ms = 0.0  # when that piece began, or those who were let in on it were done
         stepper.runner.between_layers = self._let_steps_through
 
     def turn(self) -> None:
         """Serve the oldest request of every session at most once."""
         heads = self.queues.heads()
         turn = self._steps(heads)
-        self._work(heads, turn.work, WORK_MS)
-        self._work(heads, turn.study, WORK_MS)
+        if self.alternation.owed_ms <= 0 or not self._quick():
+            self._heavy(heads, turn.work)
         self.table.scratch.measure()
-        self.meter.add(evictions=self.table.keep_within_budget(self.queues.waiting()))
+        self._keep_within_budget()
 
     def _steps(self, heads: Mapping[str, Request]) -> Turn:
         """One token for whoever waits for one, and what is brief."""
-        turn = self.scheduler.plan([_waiting(key, request) for key, request in heads.items()])
+        began = now_ms()
+        turn = self.scheduler.plan([self._waiting(key, request) for key, request in heads.items()])
         for keys in turn.batches:
             self._step({key: request for key in keys if isinstance(request := heads[key], StepRequest)})
-        self._work(heads, turn.brief, BRIEF_MS)
-        self._steps_due_ms = now_ms() + STEPS_EVERY_MS
+        self._brief(heads, turn.brief)
+        if turn.batches or turn.brief:
+            self.alternation.stepped(now_ms() - began)
         return turn
 
+    def _quick(self) -> dict[str, Request]:
+        """What waits and is no heavy work. Never of the session that is at work: its oldest request is that work."""
+        heads = self.queues.heads()
+        return {
+            key: request
+            for key, request in heads.items()
+            if request is not self._at_work and self._kind(request) in ("step", "brief")
+        }
+
     def _let_steps_through(self) -> None:
-        """In the middle of a long forward: those who do not wait for long work. Never whose forward it is."""
-        if now_ms() < self._steps_due_ms:
+        """In the middle of heavy work: those who wait for steps, for as long as they are owed.
+
+        What is brief stops for nobody.
+        """
+        work = self._at_work
+        if work is None:
             return
-        heads = self.queues.heads()  # of the session at work, the oldest request is that work
-        self._steps({key: request for key, request in heads.items() if _kind(request) in ("step", "brief")})
+        self._charge(work)
+        quick = self._quick() if self.alternation.owed_ms > 0 else {}
+        while quick:
+            self._at_work = None
+            try:
+                self._steps(quick)
+            finally:
+                self._at_work = work
+            quick = self._quick() if self.alternation.owed_ms > 0 else {}
+        self._since_ms = now_ms()
+
+    def _charge(self, work: WorkRequest) -> None:
+        """Put what heavy work has just taken on its owner's account."""
+        now = now_ms()
+        self.spent.add(work.owner, now - self._since_ms, now)
+        self.alternation.worked(now - self._since_ms, is_light=self.spent.is_light(work.owner, now))
+        self._since_ms = now
+
+    def _keep_within_budget(self) -> None:
+        """Free idle caches; where that is not enough, the look under way ends, for nobody's run needs its caches."""
+        looks = self.table.scratch.reserved_bytes > 0
+        self.meter.add(evictions=self.table.keep_within_budget(self.queues.waiting(), spares_last=not looks))
+        if looks and self.table.is_over_budget():
+            for key, request in self.queues.heads().items():
+                if isinstance(request, WorkRequest) and request.is_look and request.running is not None:
+                    request.running.close()
+                    self._fail(key, request, EngineFull(NO_ROOM))
 
     def _step(self, batch: dict[str, StepRequest]) -> None:
         """One forward for all that are ready; each gets its own record or its own error."""
@@ -144,19 +192,32 @@ class Server:
         else:
             request.future.set_result(outcome)
 
-    def _work(self, heads: Mapping[str, Request], keys: Sequence[str], most_ms: float) -> None:
-        """Do one piece for each until the time is up: many looks fit, few prefill chunks."""
-        until = now_ms() + most_ms
+    def _brief(self, heads: Mapping[str, Request], keys: Sequence[str]) -> None:
+        """Answer what is brief until the time is up."""
+        until = now_ms() + BRIEF_MS
         for key in keys:
-            work = heads[key]
-            assert isinstance(work, WorkRequest), "the scheduler tells steps and work apart"
-            self.scheduler.served([key])
+            work, began = _work(heads[key]), now_ms()
             self._advance(key, work)
+            self.spent.add(work.owner, now_ms() - began, now_ms())
+            if now_ms() > until:
+                return
+
+    def _heavy(self, heads: Mapping[str, Request], keys: Sequence[str]) -> None:
+        """Do one piece for each until the time is up: several short prompts fit, few prefill chunks."""
+        until = now_ms() + WORK_MS
+        for key in keys:
+            self._at_work, self._since_ms = _work(heads[key]), now_ms()
+            try:
+                self._advance(key, self._at_work)
+            finally:
+                self._charge(self._at_work)
+                self._at_work = None
             if now_ms() > until:
                 return
 
     def _advance(self, key: str, work: WorkRequest) -> None:
-        """Do one piece of long work."""
+        """Do one piece of work."""
+        self.scheduler.served([key])
         if work.running is None and not work.was_restarted and not work.future.set_running_or_notify_cancel():
             self.queues.pop(key)
             return
@@ -191,16 +252,21 @@ class Server:
             if work.step.future.set_running_or_notify_cancel():
                 work.step.future.set_exception(error)
 
+    def _waiting(self, key: str, request: Request) -> Waiting:
+        if isinstance(request, StepRequest):
+            return Waiting(key, "step", request.auto, request.solo)
+        spent_ms = self.spent.of(request.owner, now_ms())
+        return Waiting(key, self._kind(request), spent_ms=spent_ms, is_begun=request.running is not None)
 
-def _waiting(key: str, request: Request) -> Waiting:
-    if isinstance(request, StepRequest):
-        return Waiting(key, "step", request.auto, request.solo)
-    return Waiting(key, _kind(request))
+    def _kind(self, request: Request) -> Kind:
+        """What a request is as things stand. Of who had a lot of late, nothing but steps goes before others' work."""
+        if isinstance(request, StepRequest):
+            return "step"
+        if request.is_look:
+            return "look"
+        return "brief" if request.is_brief() and self.spent.is_light(request.owner, now_ms()) else "work"
 
 
-def _kind(request: Request) -> Literal["step", "brief", "work", "study"]:
-    if isinstance(request, StepRequest):
-        return "step"
-    if request.is_study:
-        return "study"
-    return "brief" if request.is_brief() else "work"
+def _work(request: Request) -> WorkRequest:
+    assert isinstance(request, WorkRequest), "the scheduler tells steps and work apart"
+    return request

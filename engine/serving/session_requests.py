@@ -25,12 +25,14 @@ class SessionRequests:
 
     id        unguessable
     engine    the engine whose thread does the work
+    owner     whose share of the engine its heavy work takes: a tab's, over all its sessions; else the session's own
     progress  (what, done, total) of long work under way; None while there is none
     """
 
-    def __init__(self, engine: EngineThread, state: SessionState) -> None:
+    def __init__(self, engine: EngineThread, state: SessionState, owner: str | None = None) -> None:
         self.id = secrets.token_urlsafe(16)
         self.engine = engine
+        self.owner = owner or self.id
         self.progress: tuple[str, int, int] | None = None
         self._state = state
         self._is_closed = False
@@ -51,12 +53,21 @@ class SessionRequests:
         """Submit a short call that needs no cache."""
         return self._submit(at_once(call), cut=cut, is_brief=always)
 
+    def _look(self, work: Callable[[], Pieces]) -> Future[Any]:
+        """Submit long work that moves nothing: one such piece of work runs at a time. Raises EngineBusy."""
+        return self._restored(work, is_look=True)
+
     def _restored(
-        self, work: Callable[[], Pieces], *, cut: bool = False, is_brief: Callable[[], bool] = never
+        self,
+        work: Callable[[], Pieces],
+        *,
+        cut: bool = False,
+        is_brief: Callable[[], bool] = never,
+        is_look: bool = False,
     ) -> Future[Any]:
         """Submit work that needs the cache: a released one is prefilled again first."""
         progress = self._progress("rebuild")
-        return self._submit(work, before=lambda: self._restore(progress), cut=cut, is_brief=is_brief)
+        return self._submit(work, before=lambda: self._restore(progress), cut=cut, is_brief=is_brief, is_look=is_look)
 
     def _restore(self, progress: OnProgress) -> Pieces:
         if self._state.is_released:
@@ -74,6 +85,7 @@ class SessionRequests:
         before: Callable[[], Pieces] | None = None,
         cut: bool = False,
         is_brief: Callable[[], bool] = never,
+        is_look: bool = False,
     ) -> Future[Any]:
         """Submit work whose effect is all or nothing, published included. What comes `before` it stays."""
         self._require_open()
@@ -89,7 +101,7 @@ class SessionRequests:
                 self.progress = None
             return result
 
-        return self.engine.submit(self.id, published, is_brief=is_brief)
+        return self.engine.submit(self.id, published, owner=self.owner, is_brief=is_brief, is_look=is_look)
 
     def _publish(self, *, cut: bool = False) -> None:
         """Show readers what the session is now."""

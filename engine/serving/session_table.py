@@ -81,21 +81,28 @@ class SessionTable:
             held = [taken for key, taken in self._bytes.items() if key in self._states and taken.live]
         return tuple(sorted(held, key=lambda taken: (taken.live, taken.reserved), reverse=True))
 
-    def keep_within_budget(self, busy: Set[str]) -> int:
+    def keep_within_budget(self, busy: Set[str], *, spares_last: bool = True) -> int:
         """Release caches until the budget is met, if it can be; the number released.
 
-        Never one that somebody waits for, and never the one touched last: it would be rebuilt at every step.
+        Never one that somebody waits for, and not the one touched last: it would be rebuilt at every step. Only where
+        somebody's look needs the room it may be that one.
         """
-        budget, released = self.budgets.kv_bytes, 0
-        over = self.total().reserved - budget if budget else 0
+        over, released = self._over_budget(), 0
         if over <= 0:
             return 0
-        for key, held in self._idle({*busy, self._touched_last()}):
+        for key, held in self._idle({*busy, self._touched_last()} if spares_last else busy):
             if over <= 0:
                 break
             self._release(key)
             over, released = over - held.reserved, released + 1
         return released
+
+    def is_over_budget(self) -> bool:
+        """Whether all caches together take more than they may."""
+        return self._over_budget() > 0
+
+    def _over_budget(self) -> int:
+        return self.total().reserved - self.budgets.kv_bytes if self.budgets.kv_bytes else 0
 
     def release_idle(self, busy: Set[str]) -> int:
         """Release the cache of everybody who waits for nothing; the number released."""

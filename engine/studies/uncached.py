@@ -76,7 +76,7 @@ class Runs(Protocol):
 
     info: ModelInfo
 
-    def study(self, key: str, work: Callable[[ModelRunner], Pieces]) -> Future[Any]:
+    def study(self, key: str, work: Callable[[ModelRunner], Pieces], *, owner: str | None = None) -> Future[Any]:
         """Ask for work with the model on the engine thread."""
         ...
 
@@ -102,10 +102,13 @@ class Race:
         self.future: Future[tuple[RaceStep, ...]] = Future()
         self._gives_up = False
 
-    def start(self, engine: Runs, progress: OnProgress = _unseen) -> Future[tuple[RaceStep, ...]]:
+    def start(
+        self, engine: Runs, progress: OnProgress = _unseen, *, owner: str | None = None
+    ) -> Future[tuple[RaceStep, ...]]:
         """Run on the engine thread, a forward at a time, so that others step in between. Raises where it cannot be."""
         self.require_room(engine.info)
-        self.future = engine.study(f"race-{secrets.token_hex(8)}", lambda runner: self.run(runner, progress))
+        key = f"race-{secrets.token_hex(8)}"
+        self.future = engine.study(key, lambda runner: self.run(runner, progress), owner=owner)
         return self.future
 
     def require_room(self, info: ModelInfo) -> None:

@@ -12,6 +12,7 @@ from engine.studies.claim_records import Finding
 from explorer.engines import bridge
 from explorer.hosting.limits import Hosting
 from explorer.labs.progress import TaskProgress
+from explorer.pages import tab_names
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
@@ -73,4 +74,5 @@ def begin(engine: LLMEngine, name: str, hosting: Hosting, report: TaskProgress) 
         raise NotInAClass(
             "This run would take the machine from everybody in the class. Start Loupe on a machine of your own for it."
         )
-    return bridge.check_claim(engine, name, lambda done, total: report(done, total, CHECK_WORDS[name].counts))
+    counts = CHECK_WORDS[name].counts
+    return bridge.check_claim(engine, name, lambda done, total: report(done, total, counts), tab_names.payer())

@@ -81,11 +81,11 @@ def read_head(session: DecodeSession, step: int, layer: int, head: int) -> Futur
     return start(session, step, layer, head)
 
 
-def check_claim(engine: LLMEngine, name: str, report: Callable[[int, int], None]) -> Future[Finding]:
+def check_claim(engine: LLMEngine, name: str, report: Callable[[int, int], None], owner: str) -> Future[Finding]:
     """Start running a claim on the loaded model."""
     from engine.studies.claim_checks import check as start
 
-    return start(engine, name, report)
+    return start(engine, name, report, owner=owner)
 
 
 def layer_times(session: DecodeSession, step: int) -> Future[LayerTimes]:

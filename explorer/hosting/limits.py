@@ -18,7 +18,7 @@ from engine.config import Budgets, Recipe, StopRules
 from engine.errors import InvalidSettings, LoupeError
 
 MODES = ("own", "hosted")
-STUDIES = 8  # measurements of labs at a time in a class
+LOOKS = 2  # measurements and checks of one tab in a class: one under way, one in line
 MAX_BRANCHES = 12  # runs of one tab where no limit is set
 
 IN_A_CLASS: Mapping[str, int | float] = MappingProxyType(
@@ -122,7 +122,7 @@ class Hosting:
             kv_bytes=self.kv_bytes,
             session_kv_bytes=self.session_kv_bytes,
             session_new_tokens=self.max_new_tokens,
-            studies=STUDIES if self.max_sessions else 0,
+            looks=LOOKS if self.max_sessions else 0,
         )
 
     def require_own_models(self) -> None:

@@ -34,6 +34,11 @@ def sid() -> str | None:
     return cast("str | None", st.session_state.get(_SID))
 
 
+def payer() -> str:
+    """The name that the engine counts this tab's heavy work under: its session's, where it has one."""
+    return sid() or owner()
+
+
 def set_sid(value: str) -> None:
     """Work on another session from now on."""
     st.session_state[_SID] = value

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from engine.config import Budgets, SamplingParams, StopRules
-from engine.errors import EngineBusy, LoupeError, SessionFinished
+from engine.config import SamplingParams, StopRules
+from engine.errors import LoupeError, SessionFinished
 from engine.llm_engine import LLMEngine
-from engine.serving.requests import at_once
 from tests.engine.architectures import tiny_engine
-from tests.engine.holding import hold
+from tests.engine.holding import ask_between_layers, hold
 
 WARM = SamplingParams(temperature=1.0, top_k=50)
 
@@ -116,30 +115,9 @@ def test_a_long_prefill_lets_others_step_between_its_chunks():
         engine.close()
 
 
-def steps_between_layers(
-    engine: LLMEngine, monkeypatch, ask, count: int, *, done: list[bool] | None = None
-) -> list[Future]:
-    """Let `ask` put a step into the queue at each of the first `count` layers; `done` tells if it was served there."""
-    monkeypatch.setattr("engine.serving.server.STEPS_EVERY_MS", 0.0)
-    runner, stepped = engine.stepper.runner, []
-    serve = runner.between_layers
-
-    def pause() -> None:
-        asks = len(stepped) < count
-        if asks:
-            stepped.append(ask())
-        serve()
-        if asks and done is not None:
-            done.append(stepped[-1].done())
-
-    monkeypatch.setattr(runner, "between_layers", pause)
-    return stepped
-
-
 def test_others_step_between_two_layers_of_one_prefill_chunk(engine, monkeypatch):
     (going,) = prefilled(engine, 1)
-    done: list[bool] = []
-    stepped = steps_between_layers(engine, monkeypatch, going.step, 2, done=done)
+    stepped, done = ask_between_layers(engine, monkeypatch, going.step, 2)
     record = engine.create_session().prefill(tuple(range(10, 110))).result()
     assert [f.result().index for f in stepped] == [1, 2]
     assert done == [True, True]
@@ -152,7 +130,7 @@ def test_a_prefill_that_stopped_for_others_gives_the_bits_of_one_that_did_not(mo
         alone, interrupted, (going,) = engine.create_session(), engine.create_session(), prefilled(engine, 1)
         expected = alone.prefill(tuple(range(10, 110))).result()
         expected_step = alone.step().result()
-        stepped = steps_between_layers(engine, monkeypatch, going.step, 2)
+        stepped, _ = ask_between_layers(engine, monkeypatch, going.step, 2)
         found = interrupted.prefill(tuple(range(10, 110))).result()
         assert [future.result().index for future in stepped] == [1, 2]
         assert np.array_equal(found.candidates.logits, expected.candidates.logits)
@@ -165,8 +143,7 @@ def test_a_prefill_that_stopped_for_others_gives_the_bits_of_one_that_did_not(mo
 def test_a_look_is_answered_between_two_layers_of_a_prefill_chunk(engine, monkeypatch):
     (going,) = prefilled(engine, 1)
     expected = going.attention(0).result()
-    done: list[bool] = []
-    looks = steps_between_layers(engine, monkeypatch, lambda: going.attention(0), 1, done=done)
+    looks, done = ask_between_layers(engine, monkeypatch, lambda: going.attention(0), 1)
     engine.create_session().prefill(tuple(range(10, 110))).result()
     assert done == [True]
     assert np.array_equal(looks[0].result(), expected)
@@ -176,8 +153,7 @@ def test_a_look_that_needs_a_rebuild_waits_for_its_turn_as_long_work(engine, mon
     (released,) = prefilled(engine, 1)
     expected = released.attention(0).result()
     released.release().result()
-    done: list[bool] = []
-    looks = steps_between_layers(engine, monkeypatch, lambda: released.attention(0), 1, done=done)
+    looks, done = ask_between_layers(engine, monkeypatch, lambda: released.attention(0), 1)
     engine.create_session().prefill(tuple(range(10, 110))).result()
     assert done == [False]
     assert np.allclose(looks[0].result(), expected, atol=1e-6)
@@ -188,7 +164,7 @@ def test_a_step_between_layers_draws_what_it_draws_otherwise(engine, monkeypatch
     for session in (one, other):
         session.prefill((20, 21, 22)).result()
     expected = [one.step().result() for _ in range(2)]
-    stepped = steps_between_layers(engine, monkeypatch, other.step, 2)
+    stepped, _ = ask_between_layers(engine, monkeypatch, other.step, 2)
     engine.create_session().prefill(tuple(range(10, 110))).result()
     for future, record in zip(stepped, expected, strict=True):
         assert np.array_equal(future.result().candidates.logits, record.candidates.logits)
@@ -197,7 +173,7 @@ def test_a_step_between_layers_draws_what_it_draws_otherwise(engine, monkeypatch
 
 def test_a_step_that_fails_between_layers_leaves_the_prefill_alone(engine, monkeypatch):
     (ended,) = prefilled(engine, 1, stop=StopRules(max_new_tokens=1))
-    stepped = steps_between_layers(engine, monkeypatch, ended.step, 1)
+    stepped, _ = ask_between_layers(engine, monkeypatch, ended.step, 1)
     assert engine.create_session().prefill(tuple(range(10, 110))).result().index == 0
     with pytest.raises(SessionFinished):
         stepped[0].result()
@@ -205,7 +181,7 @@ def test_a_step_that_fails_between_layers_leaves_the_prefill_alone(engine, monke
 
 def test_a_session_never_steps_in_the_middle_of_its_own_prefill(engine, monkeypatch):
     (session,) = prefilled(engine, 1)
-    stepped = steps_between_layers(engine, monkeypatch, session.step, 1)
+    stepped, _ = ask_between_layers(engine, monkeypatch, session.step, 1)
     prompt = session.prefill(tuple(range(10, 110)))
     assert prompt.result().kv_len == 100
     assert stepped[0].result().kv_len == 101
@@ -272,14 +248,14 @@ def test_looks_of_many_sessions_share_a_turn(engine, monkeypatch):
     sessions = prefilled(engine, 6)
     turns = []
     server = engine._ready.result()
-    work = server._work
-    server._work = lambda heads, keys, most_ms: (turns.append(len(keys)), work(heads, keys, most_ms))
+    brief = server._brief
+    server._brief = lambda heads, keys: (turns.append(len(keys)), brief(heads, keys))
     release = hold(engine)
     looks = [session.attention(0) for session in sessions]
     release.set()
     for look in looks:
         look.result()
-    assert [t for t in turns if t] == [1, 6], "one turn for what held the engine, one for all six"
+    assert [t for t in turns if t] == [6]
 
 
 def test_requests_of_one_session_keep_their_order(engine):
@@ -310,40 +286,3 @@ def test_a_record_cannot_be_changed(engine):
         record.kv_norms[0] = 1
     with pytest.raises(AttributeError):
         record.kv_len = 9
-
-
-def test_prefills_are_done_before_studies_that_came_first(engine):
-    done: list[str] = []
-
-    def study(name: str):
-        for _ in range(3):
-            done.append(name)
-            yield
-
-    release = hold(engine)
-    studies = [engine.study(name, lambda _, name=name: study(name)) for name in "xyz"]
-    session = engine.create_session()
-    prefill = session.prefill((20, 21, 22))
-    prefill.add_done_callback(lambda _: done.append("prefilled"))
-    release.set()
-    prefill.result()
-    for future in studies:
-        future.result()
-    assert done[0] == "prefilled"
-    assert sorted(done[1:]) == sorted("xyz" * 3)
-
-
-def test_only_so_many_studies_wait_and_steps_go_on():
-    engine = tiny_engine(budgets=Budgets(studies=2))
-    release = hold(engine)
-    for name in "xy":
-        engine.study(name, lambda _: at_once(lambda: None)())
-    with pytest.raises(EngineBusy, match="2 measurements of labs"):
-        engine.study("z", lambda _: at_once(lambda: None)())
-    session = engine.create_session()
-    prefill = session.prefill((20, 21, 22))
-    release.set()
-    prefill.result()
-    assert session.step().result().index == 1
-    engine.study("z", lambda _: at_once(lambda: None)()).result()
-    engine.close()

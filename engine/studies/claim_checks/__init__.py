@@ -43,8 +43,8 @@ CHECKS: MappingProxyType[str, Callable[[LLMEngine, OnProgress], Check]] = Mappin
 )
 
 
-def check(engine: LLMEngine, name: str, report: OnProgress) -> Future[Finding]:
-    """Begin the check of this name on the engine's thread. Raises LoupeError where there is none."""
+def check(engine: LLMEngine, name: str, report: OnProgress, *, owner: str | None = None) -> Future[Finding]:
+    """Begin the check of this name on the engine's thread, on `owner`'s time. Raises LoupeError where there is none."""
     if name not in CHECKS:
         raise LoupeError(f"There is no check {name!r}. Known: {', '.join(CHECKS)}.")
 
@@ -53,4 +53,4 @@ def check(engine: LLMEngine, name: str, report: OnProgress) -> Future[Finding]:
         info, now = engine.info, datetime.datetime.now(datetime.UTC)
         return replace(finding, measured=f"{info.name} in {info.dtype} on {info.device}, {now:%Y-%m-%d %H:%M} UTC")
 
-    return engine.study(f"claim-{secrets.token_hex(8)}", lambda _: checked())
+    return engine.study(f"claim-{secrets.token_hex(8)}", lambda _: checked(), owner=owner)

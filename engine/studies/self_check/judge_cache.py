@@ -11,6 +11,7 @@ from engine.forward.kv_store import KVStore
 from engine.records import StepRecord
 from engine.studies.self_check.bounds import Bounds
 from engine.studies.self_check.findings import Distance, Tally
+from engine.studies.self_check.stock_run import Pause
 
 
 class StockCache:
@@ -48,9 +49,12 @@ def _lengths(side: Tensor) -> NDArray[np.float64]:
     return lengths
 
 
-def judge_tensors(distance: Distance, store: KVStore, stock: StockCache, num_tokens: int, bounds: Bounds) -> None:
-    """Every key and value that is cached now, as a share of the largest of its layer."""
+def judge_tensors(
+    distance: Distance, store: KVStore, stock: StockCache, num_tokens: int, bounds: Bounds, pause: Pause
+) -> None:
+    """Every key and value that is cached now, as a share of the largest of its layer; a pause before each."""
     for layer, sides in enumerate(stock.layers):
+        pause()
         for what, ours, theirs in zip(("keys", "values"), store.view(layer, num_tokens), sides, strict=True):
             scale = float(theirs.abs().max().clamp(min=1e-30))
             apart = float((ours.double() - theirs.double()).abs().max()) / scale  # NaN stays NaN

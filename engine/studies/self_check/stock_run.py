@@ -31,7 +31,7 @@ class StockRun:
     rows_from  the first position whose logits are wanted
     looked_at  positions whose attention rows are wanted
     chunk      most tokens of a forward pass
-    pause      called between layers: lets the steps of others through
+    pause      called between layers, also of a single token: lets the steps of others through
     whole      tokens that go through in one forward pass whatever they take: where rotary factors depend on the length
     cache      keys and values of what has been run
     attention  position -> (L, H, K) float32
@@ -72,7 +72,7 @@ class StockRun:
         device = next(self.stock.parameters()).device
         looked = sorted(self.looked_at & frozenset(range(start, end)))
         rows = max(0, end - max(start, self.rows_from))
-        with _paused_between_layers(self.stock, self.pause if end - start > 1 else None):
+        with _paused_between_layers(self.stock, self.pause):
             output = self.stock(
                 input_ids=torch.tensor([self.ids[start:end]], device=device),
                 cache=self.cache,

@@ -61,6 +61,7 @@ class Study:
         run = StockRun(self.stock, state.token_ids[:length], first, positions, self.chunk, pause, self._whole())
         self.lines.oracle.same("the oracle is stock transformers", is_stock(self.stock), True)
         for position, rows in run.pieces():
+            runner.let_others_in()
             token_bytes = StockCache.bytes_of(run.cache, 1)
             for step, row in enumerate(rows, start=position - first):
                 self._judge(step, row, token_bytes)
@@ -133,7 +134,7 @@ class Study:
     def _judge_cache(self, run: StockRun, length: int) -> str:
         """Keys, values, norms and bytes; in words what the bytes were held against."""
         state, lines, stock = self.state, self.lines, StockCache(run.cache)
-        judge_tensors(lines.cache, state.store, stock, length, self.bounds)
+        judge_tensors(lines.cache, state.store, stock, length, self.bounds, self.stepper.runner.let_others_in)
         end = len(state.prompt_ids)
         for step, record in enumerate(state.records):
             start = 0 if step == 0 else end + step - 1

@@ -16,6 +16,7 @@ from explorer.labs import charts, controls, progress
 from explorer.labs.prefill_decode import figures, here, table, words
 from explorer.labs.prefill_decode.priced import request
 from explorer.labs.shell import section, source
+from explorer.pages import tab_names
 from explorer.workspace.examples import EXAMPLES
 
 if TYPE_CHECKING:
@@ -80,7 +81,8 @@ def run(engine: LLMEngine, study: Any, report: progress.TaskProgress) -> Future[
         except progress.Stopped:
             study.stop()
 
-    return engine.study(f"measured-{secrets.token_hex(8)}", lambda runner: study.run(runner, told))
+    key, owner = f"measured-{secrets.token_hex(8)}", tab_names.payer()
+    return engine.study(key, lambda runner: study.run(runner, told), owner=owner)
 
 
 def _results(engine: LLMEngine, times: tuple[PhaseTimes, ...]) -> None:

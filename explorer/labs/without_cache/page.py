@@ -16,6 +16,7 @@ from explorer.labs.shell import lab, section, source
 from explorer.labs.without_cache import figures, lanes, table, words
 from explorer.labs.without_cache.setup import Setup, ask
 from explorer.labs.without_cache.totals import QUANTITIES, Bill, Quantity, bill, knows_arithmetic
+from explorer.pages import tab_names
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
@@ -64,7 +65,7 @@ def started(engine: LLMEngine, setup: Setup, report: progress.TaskProgress) -> R
         except progress.Stopped:
             race.stop()
 
-    race.start(engine, told)
+    race.start(engine, told, owner=tab_names.payer())
     return race
 
 

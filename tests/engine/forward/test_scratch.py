@@ -50,6 +50,13 @@ def room_for_two():
     made.close()
 
 
+@pytest.fixture
+def room_for_three():
+    made = tiny_engine(budgets=Budgets(kv_bytes=3 * PER_SESSION))
+    yield made
+    made.close()
+
+
 def watch(engine: LLMEngine) -> list[int]:
     """Bytes of what no session owns, after each turn."""
     scratch, seen = engine.sessions.scratch, []
@@ -64,27 +71,27 @@ def watch(engine: LLMEngine) -> list[int]:
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_a_study_counts_while_it_runs_and_idle_caches_give_way_to_it(room_for_two, name):
-    idle = [opened(room_for_two), opened(room_for_two)]
-    seen = watch(room_for_two)
-    STUDIES[name](room_for_two, lambda done, total: None).result()
-    after_a_turn(room_for_two)
+def test_a_study_counts_while_it_runs_and_idle_caches_give_way_to_it(room_for_three, name):
+    idle = [opened(room_for_three) for _ in range(4 - LEAST[name])]
+    seen = watch(room_for_three)
+    STUDIES[name](room_for_three, lambda done, total: None).result()
+    after_a_turn(room_for_three)
     assert max(seen) >= LEAST[name] * PER_SESSION
     assert all(held % PER_SESSION == 0 for held in seen)
     assert idle[0]._state.is_released
     assert seen[-1] == 0
-    assert room_for_two.counters().kv_reserved_bytes <= 2 * PER_SESSION
+    assert room_for_three.counters().kv_reserved_bytes <= 3 * PER_SESSION
 
 
-def test_a_changed_token_and_a_self_check_count_beside_their_session(room_for_two):
-    idle, session = opened(room_for_two), opened(room_for_two)
-    seen = watch(room_for_two)
+def test_a_changed_token_and_a_self_check_count_beside_their_session(room_for_three):
+    idle, session = opened(room_for_three), opened(room_for_three)
+    seen = watch(room_for_three)
     change_first_token(session, 99, lambda done, total: None).result()
     assert max(seen) == 2 * PER_SESSION
     assert idle._state.is_released and not session._state.is_released
     del seen[:]
     check_numbers(session).result()
-    after_a_turn(room_for_two)
+    after_a_turn(room_for_three)
     held = session.records[-1].kv_len * PER_TOKEN
     assert held in seen or held + PER_SESSION in seen, "transformers' own cache of the same tokens"
     assert seen[-1] == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.serving.scheduler import PATIENCE, REMEMBERED, STUDY_PATIENCE, Scheduler, Turn, Waiting
+from engine.serving.scheduler import PATIENCE, REMEMBERED, Scheduler, Turn, Waiting
 
 
 def steps(names: str, **how: bool) -> list[Waiting]:
@@ -80,23 +80,31 @@ def test_a_scheduler_remembers_a_bounded_number_of_sessions() -> None:
     assert len(scheduler._last_served) == REMEMBERED
 
 
-def studies(names: str) -> list[Waiting]:
-    return [Waiting(name, "study") for name in names]
+def look(name: str, spent_ms: float = 0.0, *, is_begun: bool = False) -> Waiting:
+    return Waiting(name, "look", spent_ms=spent_ms, is_begun=is_begun)
 
 
-def test_studies_take_turns_where_nobody_else_waits() -> None:
+def test_heavy_work_of_whoever_had_least_of_it_goes_first() -> None:
+    waiting = [Waiting("much", "work", spent_ms=900), look("some", 500), Waiting("none", "work")]
+    assert Scheduler(64).plan(waiting).work == ("none", "some", "much")
+
+
+def test_of_many_looks_one_has_the_place_until_it_is_over() -> None:
     scheduler = Scheduler(64)
-    served = []
-    for _ in range(4):
-        served.append(scheduler.plan(studies("xy")).study)
-        scheduler.served(served[-1])
-    assert served == [("x",), ("y",), ("x",), ("y",)]
+    assert scheduler.plan([look("a", 70), look("b", 20), look("c", 50)]).work == ("b",)
+    assert scheduler.plan([look("a"), look("b", 20, is_begun=True), look("c")]).work == ("b",)
 
 
-def test_a_study_gives_way_to_steps_and_prefills_and_still_ends() -> None:
-    for others in (steps("a"), works("p")):
-        scheduler = Scheduler(64)
-        scheduler.plan(studies("x"))
-        turns = [scheduler.plan([*others, *studies("xyz")]) for _ in range(3 * STUDY_PATIENCE)]
-        assert all(turn.batches or turn.work for turn in turns)
-        assert [len(turn.study) for turn in turns] == [int(n % STUDY_PATIENCE == 0) for n in range(1, len(turns) + 1)]
+def test_looks_of_equals_take_the_place_in_turn() -> None:
+    scheduler, served = Scheduler(64), []
+    for _ in range(6):
+        (name,) = scheduler.plan([look(name) for name in "xyz"]).work
+        served.append(name)
+        scheduler.served(name)
+    assert served == list("xyzxyz")
+
+
+def test_a_look_that_others_wait_for_is_as_urgent_as_theirs() -> None:
+    waiting = [look("loops", 9_000, is_begun=True), Waiting("prompt", "work", spent_ms=100)]
+    assert Scheduler(64).plan(waiting).work == ("prompt", "loops")
+    assert Scheduler(64).plan([*waiting, look("first time")]).work == ("loops", "prompt")

@@ -10,7 +10,7 @@ from engine.config import Budgets, EngineConfig
 from engine.errors import LoupeError
 from explorer.engines.pool import EnginePool
 from explorer.hosting.leases import Lease, Registry
-from explorer.hosting.limits import STUDIES, Hosting
+from explorer.hosting.limits import LOOKS, Hosting
 from explorer.hosting.runtime import Runtime, engine_config
 from explorer.workspace import recipe_json
 from explorer.workspace.recipe_json import to_json
@@ -179,7 +179,7 @@ def test_the_limits_of_a_class_are_the_engines_budgets():
         mode="hosted", max_sessions=30, max_branches=4, kv_bytes=10**9, session_kv_bytes=10**7, max_new_tokens=50
     )
     budgets = engine_config(hosting).budgets
-    assert budgets == Budgets(150, 10**9, 10**7, 50, STUDIES), "30 tabs, each with 4 runs and one that replaces them"
+    assert budgets == Budgets(150, 10**9, 10**7, 50, LOOKS), "30 tabs, each with 4 runs and one that replaces them"
     assert engine_config(Hosting()).budgets == Budgets()
 
 
