@@ -84,14 +84,14 @@ class Scheduler:
             self._last_served.popitem(last=False)
 
     def _heavy(self, waiting: Sequence[Waiting]) -> tuple[str, ...]:
-        """All work, and the one look that has the place, ranked like the lightest user of those who wait for it."""
-        ranks = {w.key: (w.spent_ms, self._age(w.key)) for w in waiting if w.kind in ("work", "look")}
-        looks = sorted((w for w in waiting if w.kind == "look"), key=lambda w: (not w.is_begun, ranks[w.key]))
-        if looks:
-            ranks[looks[0].key] = min(ranks[w.key] for w in looks)
-        for later in looks[1:]:
-            del ranks[later.key]
-        return tuple(sorted(ranks, key=ranks.__getitem__))
+        """All work, and of the looks the one that is under way, or else the first in line."""
+        work = [w for w in waiting if w.kind == "work"]
+        looks = [w for w in waiting if w.kind == "look"]
+        place = [w for w in looks if w.is_begun] or sorted(looks, key=self._weight)[:1]
+        return tuple(w.key for w in sorted((*work, *place), key=self._weight))
+
+    def _weight(self, waiting: Waiting) -> tuple[float, bool, int]:
+        return waiting.spent_ms, waiting.kind == "look", self._age(waiting.key)
 
     def _urgency(self, waiting: Waiting) -> tuple[bool, int]:
         gives_way = waiting.auto and self._passed_over.get(waiting.key, 0) < PATIENCE

@@ -104,7 +104,11 @@ def test_looks_of_equals_take_the_place_in_turn() -> None:
     assert served == list("xyzxyz")
 
 
-def test_a_look_that_others_wait_for_is_as_urgent_as_theirs() -> None:
-    waiting = [look("loops", 9_000, is_begun=True), Waiting("prompt", "work", spent_ms=100)]
-    assert Scheduler(64).plan(waiting).work == ("prompt", "loops")
-    assert Scheduler(64).plan([*waiting, look("first time")]).work == ("loops", "prompt")
+def test_a_prompt_goes_before_a_look_that_had_more_however_many_looks_wait() -> None:
+    looks = [look("begun", 90, is_begun=True), *(look(name) for name in "abcdef")]
+    for spent_ms, order in ((0, ("prompt", "begun")), (80, ("prompt", "begun")), (100, ("begun", "prompt"))):
+        assert Scheduler(64).plan([*looks, Waiting("prompt", "work", spent_ms=spent_ms)]).work == order
+
+
+def test_where_nobody_had_any_a_prompt_goes_before_looks() -> None:
+    assert Scheduler(64).plan([look("a"), Waiting("prompt", "work")]).work == ("prompt", "a")
