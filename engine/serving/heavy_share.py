@@ -12,7 +12,7 @@ from collections import OrderedDict
 
 HALF_LIFE_MS = 30_000.0  # after which half of what an owner had is forgotten
 LIGHT_MS = 2_000.0  # who had less of late is a light user: one prompt, a look or two
-LIGHT_RATIO, HEAVY_RATIO = 1.0, 3.0  # time of steps that wait, over that of the heavy work which they wait for
+LIGHT_RATIO, HEAVY_RATIO = 1.0, 9.0  # time of steps that wait, over that of the heavy work which they wait for
 REMEMBERED = 10_000  # owners
 
 

@@ -57,4 +57,4 @@ def test_what_ran_while_nobody_stepped_is_not_held_against_it() -> None:
     for _ in range(1_000):
         account.worked(10.0, is_light=False)
     account.stepped(50.0)
-    assert account.owed_ms == 30.0, "the newest piece alone: somebody may have waited for it"
+    assert account.owed_ms == 90.0, "the newest piece alone: somebody may have waited for it"
