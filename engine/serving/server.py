@@ -206,11 +206,14 @@ class Server:
         """Do one piece for each until the time is up: several short prompts fit, few prefill chunks."""
         until = now_ms() + WORK_MS
         for key in keys:
-            self._at_work, self._since_ms = _work(heads[key]), now_ms()
+            work = _work(heads[key])
+            if work.future.done():  # it became brief meanwhile, and was let in on a piece before
+                continue
+            self._at_work, self._since_ms = work, now_ms()
             try:
-                self._advance(key, self._at_work)
+                self._advance(key, work)
             finally:
-                self._charge(self._at_work)
+                self._charge(work)
                 self._at_work = None
             if now_ms() > until:
                 return

@@ -82,6 +82,14 @@ def test_another_prompt_of_the_same_length_is_sent_anew(page):
     assert page.steps[0]["planes"]["cand_logits"].tolist() != scores.tolist()
 
 
+def test_all_runs_of_a_tab_take_its_share_of_the_engine(page):
+    prefilled(page)
+    page.ok("step")
+    page.ok("fork", step=1)
+    workspace = page.tab.workspace
+    assert [branch.session.owner for branch in workspace.branches] == [workspace.sid] * 2
+
+
 def test_a_fork_leaves_the_run_it_left_alone(page):
     prefilled(page)
     page.ok("step")
