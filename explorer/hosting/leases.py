@@ -36,11 +36,11 @@ class Tenant(Protocol):
         """When it was last asked for anything, by the registry's clock."""
         ...
 
-    def sleep(self) -> bool:
-        """Free tensors, keep the recipe. False where it is busy just now."""
+    def sleep(self) -> None:
+        """Free tensors, keep the recipe."""
         ...
 
-    def part(self) -> bool:
+    def part(self) -> None:
         """The same, where whoever used it is gone: what runs must stop as well."""
         ...
 
@@ -64,6 +64,7 @@ class Lease:
 class _Held(Generic[T]):
     tenant: T
     owner: str | None
+    last_owner: str
     left_at: float = 0.0
     slept_after: float | None = None  # `last_used` when it was put to sleep; used again since where it differs
 
@@ -97,13 +98,18 @@ class Registry(Generic[T]):
     def add(self, tenant: T, owner: str) -> None:
         """Take in a new session."""
         with self._lock:
-            self._held[tenant.sid] = _Held(tenant, owner)
+            self._held[tenant.sid] = _Held(tenant, owner, owner)
 
     def get(self, sid: str) -> T | None:
         """A session by its name."""
         with self._lock:
             held = self._held.get(sid)
             return held.tenant if held else None
+
+    def of_owner(self, owner: str) -> str | None:
+        """The session that this owner has, or had until its connection was lost and nobody else has since."""
+        with self._lock:
+            return next((sid for sid, held in self._held.items() if held.last_owner == owner), None)
 
     def claim(self, sid: str, owner: str) -> Claim:
         """Become the owner of a session that has none. One that another live tab owns is not shared."""
@@ -114,7 +120,7 @@ class Registry(Generic[T]):
                 return "unknown"
             if held.owner not in (None, owner):
                 return "taken"
-            held.owner = owner
+            held.owner = held.last_owner = owner
             return "yours"
 
     def release(self, lease: Lease) -> None:
@@ -139,7 +145,7 @@ class Registry(Generic[T]):
             return self._held.pop(held.tenant.sid).tenant
 
     def reap(self) -> None:
-        """Free what has been left or idle for too long. Called now and then by a thread of ours."""
+        """Free what has been left or idle for too long. Called now and then."""
         with self._lock:
             self._read_mailbox()
             forgotten = [held for held in self._held.values() if self._is_forgotten(held)]
@@ -149,9 +155,11 @@ class Registry(Generic[T]):
         for held in forgotten:
             held.tenant.close()
         for held in sleepy:
-            used = held.tenant.last_used
-            if held.tenant.part() if held.owner is None else held.tenant.sleep():
-                held.slept_after = used
+            held.slept_after = held.tenant.last_used
+            if held.owner is None:
+                held.tenant.part()
+            else:
+                held.tenant.sleep()
 
     def in_use(self) -> int:
         """Sessions that take up a place: owned, or left so lately that their owner may come back."""
@@ -208,19 +216,3 @@ class Registry(Generic[T]):
         if held.owner is None:
             return self.clock() - held.left_at >= self.limits.forget_s
         return self.clock() - held.tenant.last_used >= self.limits.abandon_s
-
-
-def start_reaper(work: Callable[[], object], every_s: float) -> threading.Thread:
-    """A thread that calls `work` now and then for as long as the process lives."""
-
-    def run() -> None:
-        while True:
-            time.sleep(every_s)
-            try:
-                work()
-            except Exception:
-                log.exception("freeing unused sessions failed")
-
-    thread = threading.Thread(target=run, name="loupe-reaper", daemon=True)
-    thread.start()
-    return thread

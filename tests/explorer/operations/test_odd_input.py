@@ -8,7 +8,7 @@ import pytest
 
 from explorer.links.link import Link
 from explorer.links.read import MAX_CHARACTERS, parse
-from explorer.live.driver import OPERATIONS
+from explorer.live.commands import OPERATIONS
 from tests.explorer.page_client import Page
 
 ODD = (
