@@ -114,6 +114,11 @@ class Tab:
             self.workspace.activity.cancel()
         self._queue_up(Work(command.op, command.args, lambda outcome: self._answer(log, command, outcome)))
 
+    def greet(self, args: Args, done: Callable[[Outcome], None]) -> None:
+        """The first thing for every connection: go on with what is here, rebuild it, or do what the link says."""
+        self._touch()
+        self._queue_up(Work("hello", args, done))
+
     async def perform(self, op: str, args: Args) -> Outcome:
         """A command that no page gave a number: of the server itself, or of a lab."""
         self._touch()
@@ -143,7 +148,8 @@ class Tab:
                 work = self._queue.popleft()
                 self._room.set()
                 self.under_way, self.takes_long = work, False
-                work.done(await self._carry_out(work))
+                outcome = await self._carry_out(work)
+                work.done(outcome)
                 self.under_way, self.takes_long = None, False
                 self._touch()
                 self.on_change()

@@ -293,6 +293,4 @@ def prefilled(page: Page, prompt: str = "abc") -> Page:
 def reopened(old: Page, server: Runtime | None = None, *, solo: bool = False) -> Page:
     """A new page of the same browser tab, which says what its storage holds."""
     session = old.header["session"]
-    return Page(
-        server or old.server, session={"sid": session["sid"], "recipe": session["recipe"], "solo": solo}
-    )
+    return Page(server or old.server, session={"sid": session["sid"], "recipe": session["recipe"], "solo": solo})
