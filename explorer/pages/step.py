@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from explorer.components import step_page
 from explorer.pages import tab_names
 
 
 def page() -> None:
-    """Put the page's code and the tab's secret where the browser finds them."""
-    with st.container(gap=None):  # the code takes no room
-        step_page.deliver_code()
-        step_page.mount(tab_names.owner())
+    """Put the page and the tab's secret where the browser finds them."""
+    step_page.mount(tab_names.owner())
