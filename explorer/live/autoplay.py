@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from asyncio import sleep
 from collections.abc import Awaitable, Callable
 
 from explorer.live.commands import Outcome
@@ -83,7 +84,7 @@ class Autoplay:
                     self._error = outcome.error[1]
                     break
                 await self._drawn.wait()
-                await asyncio.sleep(max(0.0, began + self._pause_s - loop.time()))
+                await sleep(max(0.0, began + self._pause_s - loop.time()))
         finally:
             if asyncio.current_task() is self._playing:
                 self._playing = None

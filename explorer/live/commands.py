@@ -66,8 +66,9 @@ async def carry_out(workspace: Workspace, op: str, args: Args, still_busy: Calla
     if operation is None:
         return Outcome(error=("BadCommand", f"The page asked for {op!r}, which does not exist. Reload the page."))
     running = _on_a_running_engine(operation, workspace, args)
+    ticker = asyncio.create_task(_tick(still_busy))
     try:
-        return Outcome(value=await _drive(running, still_busy))
+        return Outcome(value=await _drive(running))
     except LoupeError as error:
         return Outcome(error=(type(error).__name__, words_of(error, workspace)))
     except Exception:
@@ -75,8 +76,15 @@ async def carry_out(workspace: Workspace, op: str, args: Args, still_busy: Calla
         message = "Something went wrong inside Loupe; the server's log has the details. The session is as it was."
         return Outcome(error=("InternalError", message))
     finally:
+        ticker.cancel()
         running.close()
         workspace.activity.clear()
+
+
+async def _tick(still_busy: Callable[[], None]) -> None:
+    while True:
+        await asyncio.sleep(LONG_S)
+        still_busy()
 
 
 def words_of(error: LoupeError, workspace: Workspace) -> str:
@@ -85,7 +93,7 @@ def words_of(error: LoupeError, workspace: Workspace) -> str:
     return f"{error} ({detail})" if detail else str(error)
 
 
-async def _drive(running: Running, still_busy: Callable[[], None]) -> Value:
+async def _drive(running: Running) -> Value:
     """Give an operation what it waits for, until it returns."""
     try:
         waits_for = next(running)
@@ -94,7 +102,7 @@ async def _drive(running: Running, still_busy: Callable[[], None]) -> Value:
                 await asyncio.sleep(waits_for)
                 waits_for = running.send(None)
                 continue
-            await _until_done(waits_for, still_busy)
+            await _until_done(waits_for)
             error = waits_for.exception()
             waits_for = running.send(waits_for.result()) if error is None else running.throw(error)
     except StopIteration as stop:
@@ -102,7 +110,7 @@ async def _drive(running: Running, still_busy: Callable[[], None]) -> Value:
         return value
 
 
-async def _until_done(future: Future[Any], still_busy: Callable[[], None]) -> None:
+async def _until_done(future: Future[Any]) -> None:
     """Wait without ever cancelling what the engine does: other commands depend on the order of its work."""
     if future.done():
         return
@@ -113,12 +121,7 @@ async def _until_done(future: Future[Any], still_busy: Callable[[], None]) -> No
             loop.call_soon_threadsafe(done.set)
 
     future.add_done_callback(tell)
-    while not done.is_set():
-        try:
-            async with asyncio.timeout(LONG_S):
-                await done.wait()
-        except TimeoutError:
-            still_busy()
+    await done.wait()
 
 
 def _on_a_running_engine(operation: Operation, workspace: Workspace, args: Args) -> Running:

@@ -16,7 +16,7 @@ from explorer.engines.pool import Loading
 from explorer.hosting.connections import CONNECTIONS
 from explorer.hosting.runtime import Runtime, hold
 from explorer.links.write import is_server_path
-from explorer.live.frame import Json, Planes
+from explorer.live.frame import Json
 from explorer.live.messages import Opening
 from explorer.live.tab import Tab
 from explorer.operations.operation import Args
@@ -34,24 +34,22 @@ Show = Callable[[dict[str, Json]], None]
 
 @dataclass(frozen=True, slots=True)
 class Entered:
-    """A tab, how its session began for this page, and what the person should know about that."""
+    """A tab, and the arguments of the greeting with which its session begins for this page.
+
+    is_copy  of another live tab's session
+    """
 
     tab: Tab
-    how: str
-    notice: str | None = None
+    greeting: Args
+    is_copy: bool = False
 
 
 async def enter(there: Runtime, opening: Opening, connection: str | None, address: str, show: Show) -> Entered:
     """The tab of this page. Meanwhile `show` is given what the page says. Raises NotHere where it may not come in."""
     tab = await _tab(there, opening, connection, address, show)
-    tab, args, is_copy = _recognised(there, tab, opening)
-    hold(tab.sid, opening.owner, connection)
-    outcome = await tab.perform("hello", args)
-    if outcome.error is not None:
-        return Entered(tab, "new", outcome.error[1])
-    assert outcome.value is not None
-    how = str(outcome.value.render(Planes())["how"])
-    return Entered(tab, "copied" if is_copy and how == "rebuilt" else how)
+    entered = _recognised(there, tab, opening)
+    hold(entered.tab.sid, opening.owner, connection)
+    return entered
 
 
 async def _tab(there: Runtime, opening: Opening, connection: str | None, address: str, show: Show) -> Tab:
@@ -110,19 +108,19 @@ def name_of(loading: Loading, there: Runtime) -> str:
     return "" if there.hosting.is_hosted and is_server_path(loading.model) else loading.model
 
 
-def _recognised(there: Runtime, tab: Tab, opening: Opening) -> tuple[Tab, Args, bool]:
-    """The tab to go on with, what its greeting says, and whether that is a copy of another tab's session."""
+def _recognised(there: Runtime, tab: Tab, opening: Opening) -> Entered:
+    """The tab to go on with: a reload knows the name of an older one."""
     remembered = opening.session
     if remembered is None or tab.workspace.branches or remembered.sid == tab.sid:
-        return tab, {"solo": tab.workspace.solo if remembered is None else remembered.solo}, False
+        return Entered(tab, {"solo": tab.workspace.solo if remembered is None else remembered.solo})
     known = there.tabs.get(remembered.sid)
     claim = there.tabs.claim(remembered.sid, opening.owner)
     if known is None or claim == "unknown":
         recipe = {} if remembered.recipe is None else {"recipe": remembered.recipe}
-        return tab, {"solo": remembered.solo, **recipe}, False
+        return Entered(tab, {"solo": remembered.solo, **recipe})
     if claim == "yours":
         there.tabs.drop(tab.sid)
-        return known, {"solo": known.workspace.solo}, False
+        return Entered(known, {"solo": known.workspace.solo})
     saved = known.workspace.saved()
     recipe = {} if saved is None else {"recipe": to_json(saved)}
-    return tab, {"solo": known.workspace.solo, **recipe}, saved is not None
+    return Entered(tab, {"solo": known.workspace.solo, **recipe}, is_copy=saved is not None)

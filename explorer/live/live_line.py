@@ -19,6 +19,7 @@ from explorer.hosting.connections import HEADER
 from explorer.hosting.limits import NotHere
 from explorer.hosting.runtime import Runtime, runtime
 from explorer.live import messages
+from explorer.live.commands import Outcome
 from explorer.live.entrance import enter
 from explorer.live.frame import Json, Planes, pack
 from explorer.live.lines import Line
@@ -163,11 +164,18 @@ class Connection:
         except NotHere as error:
             raise Ended(NO_ROOM, str(error)) from error
         joined = self._join(entered.tab, opening)
-        self._say(how=entered.how, **({} if entered.notice is None else {"notice": entered.notice}))
+        joined.tab.greet(entered.greeting, lambda outcome: self._greeted(outcome, entered.is_copy))
         for command in opening.commands:
             await self._take(joined, Message(command))
         while True:
             await self._take(joined, await self._inbox.get())
+
+    def _greeted(self, outcome: Outcome, is_copy: bool) -> None:
+        if outcome.value is None:
+            self._say(how="new", notice=outcome.error[1] if outcome.error else None)
+            return
+        how = outcome.value.render(Planes())["how"]
+        self._say(how="copied" if is_copy and how == "rebuilt" else how)
 
     async def _take(self, joined: Joined, message: Message) -> None:
         if message.seen is not None:

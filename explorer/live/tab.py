@@ -114,6 +114,11 @@ class Tab:
             self.workspace.activity.cancel()
         self._queue_up(Work(command.op, command.args, lambda outcome: self._answer(log, command, outcome)))
 
+    def greet(self, args: Args, done: Callable[[Outcome], None]) -> None:
+        """The first thing for every connection: go on with what is here, rebuild it, or do what the link says."""
+        self._touch()
+        self._queue_up(Work("hello", args, done))
+
     async def perform(self, op: str, args: Args) -> Outcome:
         """A command that no page gave a number: of the server itself, or of a lab."""
         self._touch()
@@ -143,9 +148,10 @@ class Tab:
                 work = self._queue.popleft()
                 self._room.set()
                 self.under_way, self.takes_long = work, False
-                work.done(await self._carry_out(work))
+                outcome = await self._carry_out(work)
+                work.done(outcome)
                 self.under_way, self.takes_long = None, False
-                self._touch()
+                self.last_used = self._clock()
                 self.on_change()
         finally:
             self._worker = self.under_way = None
@@ -190,6 +196,7 @@ class Tab:
         """Nobody is there any more: the run on screen ends, and every cache is freed."""
         self._parted = True
         self.autoplay.pause()
+        self._drop_waiting()
         self.workspace.shared = None  # whoever is gone cannot take it back
         disconnect.stop_run(self.workspace.active)  # the engine keeps the order: stopped first, then freed
         self.sleep()
@@ -197,11 +204,17 @@ class Tab:
     def close(self) -> Sequence[Future[None]]:
         """Give everything back for good. The Futures say when the engine has done so."""
         self.autoplay.pause()
-        self._queue.clear()
+        self._drop_waiting()
         self._cancel()
         if self._worker is not None:
             self._worker.cancel()
         return self.workspace.close()
+
+    def _drop_waiting(self) -> None:
+        """What waits for its turn is answered, and not done: nobody would see it."""
+        waiting, self._queue = self._queue, deque()
+        for work in waiting:
+            work.done(Outcome(error=("NotDone", "The page was gone for too long, so this was not done. Ask again.")))
 
     def _cancel(self) -> None:
         """End long work that nobody will see, at its next piece."""

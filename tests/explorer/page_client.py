@@ -24,7 +24,7 @@ from explorer.live.messages import VERSION
 from explorer.live.tab import Tab
 
 _names = itertools.count()
-WAIT_S = 60.0
+WAIT_S = 30.0
 
 
 def _loop() -> asyncio.AbstractEventLoop:
@@ -81,6 +81,11 @@ def on_loop(work: Any) -> Any:
     return asyncio.run_coroutine_threadsafe(call(), LOOP).result(WAIT_S)
 
 
+def reap(server: Runtime) -> None:
+    """Free what nobody uses, where the server does it: on the event loop."""
+    on_loop(server.tabs.reap)
+
+
 class Page:
     """One page instance in one browser tab, connected when it is made."""
 
@@ -96,6 +101,7 @@ class Page:
     ) -> None:
         server.loop = LOOP
         self.server, self.address = server, address
+        self._tab: Tab | None = None
         self.owner = owner or f"owner-{next(_names):020}"
         self.mount = f"mount{next(_names)}"
         self.query, self.session = urlencode(params or {}, doseq=True), session
@@ -111,13 +117,16 @@ class Page:
         if connect:
             self.connect()
             self.until(lambda: "how" in self.header)
+            assert self.tab
 
     @property
     def tab(self) -> Tab:
-        """This page's tab on the server."""
-        tab = self.server.tab_of(self.owner)
-        assert tab is not None
-        return tab
+        """This page's tab on the server, or the one it had last."""
+        sid = self.server.tabs.of_owner(self.owner)
+        if sid is not None:
+            self._tab = self.server.tabs.get(sid) or self._tab
+        assert self._tab is not None
+        return self._tab
 
     def connect(self, **changed: Any) -> None:
         """Open a line, also after one was lost."""
@@ -293,6 +302,4 @@ def prefilled(page: Page, prompt: str = "abc") -> Page:
 def reopened(old: Page, server: Runtime | None = None, *, solo: bool = False) -> Page:
     """A new page of the same browser tab, which says what its storage holds."""
     session = old.header["session"]
-    return Page(
-        server or old.server, session={"sid": session["sid"], "recipe": session["recipe"], "solo": solo}
-    )
+    return Page(server or old.server, session={"sid": session["sid"], "recipe": session["recipe"], "solo": solo})

@@ -18,7 +18,7 @@ from explorer.hosting.limits import Hosting
 from explorer.hosting.runtime import Runtime
 from explorer.pages import class_page
 from tests.explorer.hosting.test_leases import Clock
-from tests.explorer.page_client import Page, prefilled, settle
+from tests.explorer.page_client import Page, prefilled, reap, settle
 from tests.explorer.pages.test_app import HOSTILE, App
 
 KEY = "correct-horse-battery"
@@ -63,9 +63,9 @@ def test_the_last_minute_and_the_last_five(classroom, monkeypatch):
 def test_who_is_there_in_one_line(classroom, clock):
     gone, _ = prefilled(Page(classroom)), prefilled(Page(classroom))
     classroom.tabs.release(Lease(gone.tab.sid, gone.owner))
-    classroom.reap()
+    reap(classroom)
     clock.now = 60
-    classroom.reap()
+    reap(classroom)
     settle(gone.tab.workspace.engine)
     line = class_page.headline(class_now(classroom), classroom.hosting.max_sessions)
     assert line == "1 of 30 places taken · 0 in line · 1 asleep, rebuilt on touch · engine: well"
