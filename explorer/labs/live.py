@@ -40,9 +40,9 @@ def live_session() -> DecodeSession | None:
 
 def engine() -> LLMEngine | None:
     """The engine of this tab, else the default model's, loaded with progress. None: the page says why it cannot be."""
-    tab = this_tab.known()
-    if tab is not None:
-        return tab.workspace.engine
+    found = loaded_engine()
+    if found is not None:
+        return found
     there = runtime()
     loading = running_model(there.pool, there.hosting)
     if loading is None:
@@ -52,9 +52,10 @@ def engine() -> LLMEngine | None:
 
 
 def loaded_engine() -> LLMEngine | None:
-    """The engine of this tab where it has one. Loads nothing."""
+    """The engine of this tab where it has one that runs. Loads nothing."""
     tab = this_tab.known()
-    return tab.workspace.engine if tab is not None else None
+    found = tab.workspace.engine if tab is not None else None
+    return found if found is not None and found.is_alive else None
 
 
 def session_or_offer(what: str) -> DecodeSession | None:
