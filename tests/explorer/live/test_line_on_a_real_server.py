@@ -8,7 +8,7 @@ import json
 import os
 import socket
 from collections.abc import AsyncIterator, Coroutine, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +107,7 @@ def test_ten_thousand_commands_at_once_hold_up_their_sender_alone(app):
             for _ in range(5):
                 await other.ask("step")
             flooding.cancel()
+            ws.transport.abort()  # its end of the line is full: no farewell would be read
 
     run(happens())
 
@@ -151,11 +152,11 @@ def test_a_socket_cut_in_the_middle_of_a_message_costs_nobody_anything(app):
 
 
 def test_a_frame_that_breaks_the_protocol_ends_its_own_line(app):
-    odd = raw(app)
-    odd.sendall(b"\xff\xff\xff\xff")
     got = b""
-    while part := odd.recv(4096):
-        got += part
+    with raw(app) as odd:
+        odd.sendall(b"\xff\xff\xff\xff")
+        while part := odd.recv(4096):
+            got += part
     assert got[:2] == b"\x88" + bytes([len(got) - 2]) and int.from_bytes(got[2:4], "big") == 1002
 
 
@@ -180,10 +181,10 @@ def test_a_message_of_more_than_two_megabytes_ends_the_line(app):
     async def happens() -> None:
         async with connect(address(app), proxy=None, max_size=None, compression=None) as ws:
             await Visitor(ws).open()
-            with pytest.raises(ConnectionClosed) as closed:
-                await ws.send(json.dumps({"n": 1, "op": "prefill", "args": {"prompt": "x" * 2_200_000}}))
+            await ws.send(json.dumps({"n": 1, "op": "prefill", "args": {"prompt": "x" * 2_200_000}}))
+            with suppress(ConnectionClosed):
                 while True:
                     await ws.recv()
-            assert closed.value.rcvd is not None and closed.value.rcvd.code == live_line.TOO_BIG
+            assert ws.close_code == live_line.TOO_BIG
 
     run(happens())
