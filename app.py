@@ -22,6 +22,7 @@ from explorer.gate.gate import Gate
 from explorer.gate.sizes import allow_large_frames
 from explorer.hosting.connections import CONNECTIONS
 from explorer.hosting.health_route import HealthRoute
+from explorer.hosting.host_config import HostConfig
 from explorer.hosting.runtime import runtime
 from explorer.live.live_line import ROUTE, live_line
 
@@ -47,6 +48,7 @@ app = st.App(
     routes=[WebSocketRoute(under_base(ROUTE), live_line)],
     middleware=[
         Middleware(Gate, names=served_names, connections=CONNECTIONS, script=str(SCRIPT)),
+        Middleware(HostConfig),
         Middleware(HealthRoute, look=lambda: runtime().health.look()),
     ],
 )

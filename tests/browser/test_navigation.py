@@ -44,15 +44,23 @@ def test_a_press_before_the_run_is_back_does_not_begin_another(step_page: StepPa
         step_page.press("Space")
         step_page.page.wait_for_timeout(20)
     expect(step_page.chips.nth(len(ids) - 1)).to_be_visible()
-    step_page.page.wait_for_function("() => window.__loupe.wire.idle")
+    step_page.page.wait_for_function("() => window.__loupe.line.idle")
     assert step_page.ids[: len(ids)] == ids
 
 
-def test_a_page_that_was_left_says_no_more(step_page: StepPage):
-    step_page.prefilled("The cat sat")
-    step_page.press("Space", times=5)
-    to_library(step_page.page)
-    assert step_page.page.evaluate("window.__loupe.wire.idle")
+def test_a_visit_to_a_lab_keeps_the_line_and_what_was_asked_for_and_pauses_play(step_page: StepPage):
+    page = step_page.page
+    step_page.prefilled("The cat sat").press("Space", times=5)
+    page.evaluate("() => { window.line = window.__loupe.line; }")
+    to_library(page)
+    page.wait_for_function("() => line.idle")
+    assert step_page.store("store.steps.length") == 6
+    back_to_step(page)
+    step_page.wait_for_steps(6).press("p")
+    page.wait_for_function("() => window.__loupe.steps.length > 7")
+    to_library(page)
+    page.wait_for_function("() => line.idle && !window.__loupe.play.on")
+    assert page.evaluate("window.__loupe.line === line && line.state === 'open'")
 
 
 def test_a_link_to_a_lab_opens_it_with_its_controls_and_loads_no_model(page: Page, app_url: str):

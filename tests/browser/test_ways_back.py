@@ -58,7 +58,7 @@ def test_a_what_if_stays_until_the_next_step_and_the_keys_go_to_the_run(step_pag
     tried = step_page.slider("temp").get_attribute("aria-valuetext")
     expect(panel).to_have_attribute("data-showing", "exact")
     step_page.page.wait_for_function(
-        "() => window.__loupe.wire.idle && window.__loupe.settings.sampling.temperature > 1.5"
+        "() => window.__loupe.line.idle && window.__loupe.settings.sampling.temperature > 1.5"
     )
     step_page.page.wait_for_timeout(300)  # the answer to `settings` brings the newest record again
     expect(panel).to_have_attribute("data-showing", "exact")

@@ -22,7 +22,7 @@ function placeWords({ place }) {
 function lineContent({ line, loading, failed, place, model }) {
   if (line.state === 'ended') return { kind: 'ended', title: 'The connection has ended', words: line.words };
   if (!line.wasOpen && line.tries >= TRIES_BEFORE_DOUBT) return blockedContent(line.address);
-  if (line.state === 'lost' && line.wasOpen) return { kind: 'lost', title: 'Connection lost.', words: 'Trying again …' };
+  if (line.state === 'lost' && line.wasOpen) return { kind: 'lost', title: 'Connection lost.', words: 'Trying again' };
   if (failed) return { kind: 'failed', title: 'The model could not be loaded', words: failed };
   if (place) {
     const hint = 'Keep this page open: it lets you in by itself as soon as a place is free.';
@@ -75,7 +75,8 @@ export class LineState {
     setText(parts.words, words);
     setText(parts.hint, kind === 'lost' ? this.#wait() : (hint ?? ''));
     parts.progress.hidden = fraction === undefined;
-    if (fraction !== undefined) parts.progress.value = fraction;
+    if (fraction) parts.progress.value = fraction;
+    else parts.progress.removeAttribute('value'); // how far it is, is not known yet
     const ways = { failed: [this.again], ended: [this.reload] }[kind] ?? [];
     setChildren(parts.ways, ways);
   }
@@ -83,7 +84,7 @@ export class LineState {
   /** How long until the next attempt, if that can be read at all. */
   #wait() {
     const seconds = Math.ceil((this.store.line.retryAt - Date.now()) / 1000);
-    return seconds > 0 ? `in ${formatPlural(seconds, 'second')}` : '';
+    return seconds > 0 ? `in ${formatPlural(seconds, 'second')} …` : '…';
   }
 
   destroy() {

@@ -27,6 +27,7 @@ const ENDINGS = {
   4003: 'This run goes on in another window, which has taken over. Reload this page to have it back.',
   4004: 'Too many pages are open from your address. Close some, then reload this one.',
 };
+const FOR_PEOPLE = [4001, 4003, 4004]; // the server's own reason is better than what stands here
 
 /** Where the live line is: beside the folder that Streamlit's own scripts come from, whatever stands before it. */
 export function lineAddress() {
@@ -182,6 +183,7 @@ export class LiveLine {
 
   #closed(code, reason) {
     if (!ENDINGS[code]) return this.lose();
+    if (FOR_PEOPLE.includes(code)) return this.end(reason || ENDINGS[code]);
     return this.end(reason ? `${ENDINGS[code]} (${reason})` : ENDINGS[code]);
   }
 

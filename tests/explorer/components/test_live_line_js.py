@@ -173,12 +173,12 @@ def test_another_owner_takes_over_the_same_page_and_its_unanswered_commands(tab:
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        (1009, "more than the server takes"),
-        (4000, "could not read"),
-        (4001, "another version"),
-        (4002, "no longer agree"),
-        (4003, "another window"),
-        (4004, "Too many pages"),
+        (1009, "more than the server takes in one message. Reload it. (a reason)"),
+        (4000, "could not read what this page said. Reload it. (a reason)"),
+        (4001, "a reason"),
+        (4002, "no longer agree on what was asked for. Reload it. (a reason)"),
+        (4003, "a reason"),
+        (4004, "a reason"),
     ],
 )
 def test_a_final_end_is_told_in_words_and_nothing_is_tried_again(tab: LiveTab, code: int, words: str):
@@ -188,9 +188,14 @@ def test_a_final_end_is_told_in_words_and_nothing_is_tried_again(tab: LiveTab, c
     tab.wait(60_000)
     tab.send("step")
     assert (tab.state, tab.connections) == ("ended", 1)
-    assert words in tab.now("store.line.words")
-    assert "(a reason)" in tab.now("store.line.words")
+    assert tab.now("store.line.words").endswith(words)
     assert tab.settled() == ["Ended"] * 3
+
+
+def test_an_end_without_a_reason_still_has_words(tab: LiveTab):
+    tab.begin(1)
+    tab.cut(4004)
+    assert tab.now("store.line.words") == "Too many pages are open from your address. Close some, then reload this one."
 
 
 def test_after_an_end_a_new_owner_begins_with_a_log_of_its_own(tab: LiveTab):
