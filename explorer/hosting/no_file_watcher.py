@@ -16,4 +16,4 @@ def keep_files_unwatched() -> None:
         if config.get_option("server.fileWatcherType") != "none":
             watch(session)
 
-    AppSession.register_file_watchers = unless_told_not_to  # type: ignore[method-assign]
+    AppSession.register_file_watchers = unless_told_not_to  # type: ignore[assignment, method-assign]
