@@ -1,8 +1,8 @@
 """Words for a page that never comes because something between the browser and the server blocks WebSockets.
 
 Streamlit draws everything over its own WebSocket, so where that cannot be opened its page stays empty, without a word.
-What does come is the HTML: a few lines of script in it look whether anything was drawn, try a WebSocket, and say what is
-wrong.
+What does come is the HTML: a few lines of script in it look whether anything was drawn, try a WebSocket, and say what
+is wrong.
 """
 
 from __future__ import annotations
