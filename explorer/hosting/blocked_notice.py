@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from explorer.hosting.answers import answer_of
 
 SCRIPT = Path(__file__).resolve().parents[2] / "assets" / "blocked_notice.js"
 END = b"</body>"
@@ -24,30 +26,11 @@ class BlockedNotice:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass everything on; an HTML page with the script at its end."""
-        if scope["type"] != "http" or scope["method"] != "GET":
+        if scope["type"] != "http" or scope["method"] != "GET" or "." in scope["path"].rpartition("/")[2]:
             await self._app(scope, receive, send)
             return
-        held: list[Message] = []  # the start of an HTML page, until its end is there
-
-        async def with_notice(message: Message) -> None:
-            if message["type"] == "http.response.start" and _is_html(message):
-                held.append(message)
-                return
-            if not held:
-                await send(message)
-                return
-            held.append(message)
-            if not message.get("more_body"):
-                start, *parts = held
-                body = b"".join(part.get("body", b"") for part in parts).replace(END, self._tag + END, 1)
-                headers = [(name, value) for name, value in start["headers"] if name.lower() != b"content-length"]
-                await send({**start, "headers": [*headers, (b"content-length", str(len(body)).encode())]})
-                await send({"type": "http.response.body", "body": body})
-
-        await self._app(scope, receive, with_notice)
-
-
-def _is_html(start: Message) -> bool:
-    headers = {name.lower(): value for name, value in start.get("headers", ())}
-    is_plain = b"content-encoding" not in headers
-    return start["status"] == 200 and is_plain and headers.get(b"content-type", b"").startswith(b"text/html")
+        answer = await answer_of(self._app, scope, receive)
+        is_page = answer.status == 200 and answer.header(b"content-type").startswith(b"text/html")
+        if is_page and not answer.header(b"content-encoding"):
+            answer = answer.with_body(answer.body.replace(END, self._tag + END, 1))
+        await answer.send(send)
