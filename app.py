@@ -20,9 +20,11 @@ from explorer.gate.addresses import served_names, under_base
 from explorer.gate.descriptors import raise_limit
 from explorer.gate.gate import Gate
 from explorer.gate.sizes import allow_large_frames
+from explorer.hosting.blocked_notice import BlockedNotice
 from explorer.hosting.connections import CONNECTIONS
 from explorer.hosting.health_route import HealthRoute
 from explorer.hosting.host_config import HostConfig
+from explorer.hosting.no_file_watcher import keep_files_unwatched
 from explorer.hosting.runtime import runtime
 from explorer.live.live_line import ROUTE, live_line
 
@@ -35,6 +37,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     there = runtime()
     there.loop = asyncio.get_running_loop()
     allow_large_frames()
+    keep_files_unwatched()
     raise_limit(there.hosting.max_sessions)
     there.health.look()
     reaping = asyncio.create_task(there.reap_for_good())
@@ -49,6 +52,7 @@ app = st.App(
     middleware=[
         Middleware(Gate, names=served_names, connections=CONNECTIONS, script=str(SCRIPT)),
         Middleware(HostConfig),
+        Middleware(BlockedNotice),
         Middleware(HealthRoute, look=lambda: runtime().health.look()),
     ],
 )

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from explorer.hosting.answers import answer_of
 
 PATH = "/_stcore/host-config"
 
@@ -25,16 +27,7 @@ class HostConfig:
         if scope["type"] != "http" or scope["method"] != "GET" or not scope["path"].endswith(PATH):
             await self._app(scope, receive, send)
             return
-        said: list[Message] = []
-
-        async def keep(message: Message) -> None:
-            said.append(message)
-
-        await self._app(scope, receive, keep)
-        start, *parts = said
-        body = b"".join(part.get("body", b"") for part in parts)
-        if start["status"] == 200:
-            body = json.dumps({**json.loads(body), "blockErrorDialogs": True}).encode()
-        headers = [(name, value) for name, value in start["headers"] if name.lower() != b"content-length"]
-        await send({**start, "headers": [*headers, (b"content-length", str(len(body)).encode())]})
-        await send({"type": "http.response.body", "body": body})
+        answer = await answer_of(self._app, scope, receive)
+        if answer.status == 200:
+            answer = answer.with_body(json.dumps({**json.loads(answer.body), "blockErrorDialogs": True}).encode())
+        await answer.send(send)

@@ -3,9 +3,6 @@
 A browser tab owns a session by a token of its own. Losing the connection does not free anything at once:
 a reload, or a train in a tunnel, comes back within the grace period. Only then are the tensors freed; the
 recipe stays much longer, because it costs nothing.
-
-Streamlit says on its event loop that a connection is gone, and waiting there stops every visitor.
-So a release is only dropped into a mailbox here, and read by the next caller.
 """
 
 from __future__ import annotations
@@ -13,7 +10,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Literal, Protocol, TypeVar
@@ -91,9 +87,8 @@ class Registry(Generic[T]):
     def __init__(self, limits: Limits | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.limits = limits or Limits()
         self.clock = clock
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # held for a moment only: the event loop takes it
         self._held: dict[str, _Held[T]] = {}
-        self._released: deque[Lease] = deque()  # append and popleft need no lock
 
     def add(self, tenant: T, owner: str) -> None:
         """Take in a new session."""
@@ -114,7 +109,6 @@ class Registry(Generic[T]):
     def claim(self, sid: str, owner: str) -> Claim:
         """Become the owner of a session that has none. One that another live tab owns is not shared."""
         with self._lock:
-            self._read_mailbox()
             held = self._held.get(sid)
             if held is None:
                 return "unknown"
@@ -124,8 +118,11 @@ class Registry(Generic[T]):
             return "yours"
 
     def release(self, lease: Lease) -> None:
-        """The owner's connection is gone. Never waits."""
-        self._released.append(lease)
+        """The owner's connection is gone. A late word of it does not take the session from the next owner."""
+        with self._lock:
+            held = self._held.get(lease.sid)
+            if held and held.owner == lease.owner:
+                held.owner, held.left_at = None, self.clock()
 
     def drop(self, sid: str) -> None:
         """Close a session that nobody will ask for again."""
@@ -137,7 +134,6 @@ class Registry(Generic[T]):
     def take_longest_gone(self) -> T | None:
         """Take out the session whose owner left longest ago, beyond the grace period. The caller closes it."""
         with self._lock:
-            self._read_mailbox()
             gone = [held for held in self._held.values() if not self._has_place(held)]
             if not gone:
                 return None
@@ -147,7 +143,6 @@ class Registry(Generic[T]):
     def reap(self) -> None:
         """Free what has been left or idle for too long. Called now and then."""
         with self._lock:
-            self._read_mailbox()
             forgotten = [held for held in self._held.values() if self._is_forgotten(held)]
             for held in forgotten:
                 del self._held[held.tenant.sid]
@@ -164,19 +159,16 @@ class Registry(Generic[T]):
     def in_use(self) -> int:
         """Sessions that take up a place: owned, or left so lately that their owner may come back."""
         with self._lock:
-            self._read_mailbox()
             return sum(self._has_place(held) for held in self._held.values())
 
     def with_place(self) -> list[T]:
         """Those that take up a place."""
         with self._lock:
-            self._read_mailbox()
             return [held.tenant for held in self._held.values() if self._has_place(held)]
 
     def keeps_place(self, sid: str) -> bool:
         """Whether this session takes up a place that its owner may come back to."""
         with self._lock:
-            self._read_mailbox()
             held = self._held.get(sid)
             return held is not None and held.owner is None and self._has_place(held)
 
@@ -188,19 +180,11 @@ class Registry(Generic[T]):
     def owned(self) -> list[T]:
         """Those whose owner is connected now."""
         with self._lock:
-            self._read_mailbox()
             return [held.tenant for held in self._held.values() if held.owner is not None]
 
     def __len__(self) -> int:
         with self._lock:
             return len(self._held)
-
-    def _read_mailbox(self) -> None:
-        while self._released:
-            lease = self._released.popleft()
-            held = self._held.get(lease.sid)
-            if held and held.owner == lease.owner:  # a late release must not take it from the next owner
-                held.owner, held.left_at = None, self.clock()
 
     def _has_place(self, held: _Held[T]) -> bool:
         return held.owner is not None or self.clock() - held.left_at < self.limits.grace_s
