@@ -55,6 +55,7 @@ export class Store extends EventTarget {
   sel = { ...NOTHING_SELECTED };
   params = null;
   epoch = -1;
+  #hasNone = false; // the server has no session for us, or, until it says `how`, none yet
   #wanted; // selection a link asked for, until its step has come
   #reported = '';
 
@@ -118,7 +119,9 @@ export class Store extends EventTarget {
 
   /** Take a frame in. The first one of a connection says all that is out of the ordinary, a later one what has changed. */
   #receive(header, hydrate) {
-    const news = header.frame === 1 ? { ...QUIET, ...header } : header;
+    const isFirst = header.frame === 1;
+    const news = isFirst ? { ...QUIET, ...header } : header;
+    if (isFirst) this.#hasNone = false;
     const changes = new Set(['frame']);
     for (const [name, change] of Object.entries(TAKEN_OVER)) {
       if (!(name in news)) continue;
@@ -147,9 +150,10 @@ export class Store extends EventTarget {
   }
 
   #takeSession(header, hydrate, changes) {
-    if ('session' in header) {
-      if (header.session?.sid !== this.session?.sid) this.params = null;
-      if (!header.session) return this.#loseSession(changes);
+    if ('session' in header) this.#hasNone = header.session === null;
+    if (this.#hasNone) return this.how && ('session' in header || 'how' in header) && this.#loseSession(changes);
+    if (header.session) {
+      if (header.session.sid !== this.session?.sid) this.params = null;
       this.session = wholeSession(header.session, this.session);
       changes.add('session');
     }
@@ -161,7 +165,7 @@ export class Store extends EventTarget {
 
   #loseSession(changes) {
     if (this.session && this.line.pending('reset')) this.memory.forget();
-    Object.assign(this, { session: null, tokens: [], epoch: -1 });
+    Object.assign(this, { session: null, tokens: [], epoch: -1, params: null });
     this.#setSteps([], changes.add('session').add('tokens'));
   }
 

@@ -17,7 +17,7 @@ RUN = {"sid": "secret", "branch": 1, "prompt": "The cat sat", "mode": "raw", "re
 
 def live_page(browser: Browser) -> Page:
     """A page with the store's scripts, whose timers run only when a test says so."""
-    page = js_page(browser, {"store.js": "Store", "play_loop.js": "PlayLoop"})
+    page = js_page(browser, {"store.js": "Store", "play_loop.js": "PlayLoop", "line_state.js": "LineState"})
     page.clock.install(time=0)
     page.clock.pause_at(1_000)
     page.evaluate(FAKE_SOCKET)

@@ -85,6 +85,17 @@ def test_a_run_goes_on_over_a_restart_of_the_server_with_what_was_asked_for(tab:
     assert tab.now("[store.steps.length, store.line.idle]") == [5, True]
 
 
+def test_a_run_stays_on_screen_until_the_server_knows_whether_it_can_be_had_back(tab: LiveTab):
+    tab.begin(2)
+    tab.cut()
+    tab.wait(500)
+    tab.accept()
+    tab.take(session=None, busy={"text": "hello", "done": 0, "total": 2})
+    assert tab.now("[store.steps.length, store.how]") == [2, None]
+    tab.take(how="new", notice="No place.", busy=None)
+    assert tab.now("[store.steps.length, store.session, store.notice]") == [0, None, "No place."]
+
+
 def test_a_reload_is_greeted_with_what_the_tab_kept_and_a_link_to_something_else_is_followed(tab: LiveTab):
     tab.now("store.show()")
     tab.begin(2)
@@ -173,6 +184,16 @@ def test_play_ends_with_the_servers_reason_and_when_an_older_step_is_looked_at(t
     assert tab.now("loop.playing")
     tab.now("store.select({ step: 1 })")
     assert not tab.now("loop.playing")
+    assert tab.said()[-1]["op"] == "pause"
+
+
+def test_a_hidden_tab_pauses(tab: LiveTab):
+    tab.begin(1, play={"on": True, "speed": 5, "error": None})
+    tab.now(PLAY)
+    tab.now(
+        "() => { Object.defineProperty(document, 'hidden', { value: true, configurable: true });"
+        " document.dispatchEvent(new Event('visibilitychange')); delete document.hidden; }"
+    )
     assert tab.said()[-1]["op"] == "pause"
 
 
