@@ -50,7 +50,7 @@ def test_axe_finds_nothing_serious(step_page: StepPage, theme: str):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_links_in_captions_can_be_read(page: Page, app_url: str, theme: str):
     page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
-    page.goto(f"{app_url}/claims")
+    page.goto(f"{app_url}/fact-check")
     expect(page.get_by_text("source:").first).to_be_visible()
     assert eventually_none(lambda: pale_captions(page)) == [], "once the page has faded in"
 

@@ -28,7 +28,7 @@ _RACE = "loupe_race"
 def page() -> None:
     """Choose, race, see what it cost."""
     lab(
-        "Without the cache",
+        "With and without the KV cache",
         "What does it cost to run the whole sequence again for every token, and from which step on does keeping "
         "keys and values pay?",
     )
