@@ -78,8 +78,8 @@ class Autoplay:
         try:
             while not self._is_over():
                 began = loop.time()
-                self._drawn.clear()
                 outcome = await self._step()
+                self._drawn.clear()
                 if outcome.error is not None:
                     self._error = outcome.error[1]
                     break

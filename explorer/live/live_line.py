@@ -76,7 +76,6 @@ class Connection:
         self._replaced = asyncio.Event()
         self._joined: Joined | None = None
         self._frames = 0
-        self._is_building = False
 
     async def serve(self) -> None:
         """Until either side ends it."""
@@ -164,13 +163,14 @@ class Connection:
         except NotHere as error:
             raise Ended(NO_ROOM, str(error)) from error
         joined = self._join(entered.tab, opening)
-        joined.tab.greet(entered.greeting, lambda outcome: self._greeted(outcome, entered.is_copy))
+        joined.tab.greet(entered.greeting, lambda outcome: self._greeted(joined, outcome, entered.is_copy))
         for command in opening.commands:
             await self._take(joined, Message(command))
         while True:
             await self._take(joined, await self._inbox.get())
 
-    def _greeted(self, outcome: Outcome, is_copy: bool) -> None:
+    def _greeted(self, joined: Joined, outcome: Outcome, is_copy: bool) -> None:
+        joined.frames.is_greeted = True
         if outcome.value is None:
             self._say(how="new", notice=outcome.error[1] if outcome.error else None)
             return
@@ -180,7 +180,7 @@ class Connection:
     async def _take(self, joined: Joined, message: Message) -> None:
         if message.seen is not None:
             joined.log.forget_seen(message.seen)
-        if message.drawn == self._frames and not self._news.is_set() and not self._is_building:
+        if message.drawn is not None and joined.frames.are_on_screen(message.drawn):
             joined.tab.autoplay.drawn()
         if message.command is None:
             return
@@ -213,9 +213,7 @@ class Connection:
         while True:
             await self._news.wait()
             self._news.clear()
-            self._is_building = True
             frame = await self._frame()
-            self._is_building = False
             if frame is None:
                 continue
             self._frames += 1

@@ -53,9 +53,10 @@ class PageFrames:
         self._log = log
         self._epoch = have.epoch if have else None
         self._records = tab.histories.held(have.epoch, have.steps) if have else ()
-        self._has_tokens = False
         self._sent: dict[str, Json] = {}
         self._answered = 0  # answers up to this number are on their way
+        self._number_with_steps = 0  # of the last frame that brought steps or took some away
+        self.is_greeted = False  # until then there is no session yet, which is not the same as none
         self._spellings = Spellings()
         self._model: tuple[ModelInfo, JsonObject] | None = None
 
@@ -71,12 +72,20 @@ class PageFrames:
             header["answers"] = [_answer_json(n, op, outcome, planes, ids) for n, op, outcome in answers]
         self._add_changes(header, self._state())
         self._add_session(header, planes, ids, attention)
+        if "steps" in header:
+            self._number_with_steps = number
         if not header:
             return None
         pieces = pieces_json(ids, self._tab.workspace.engine.tokenizer)
         if pieces:
             header["pieces"] = pieces
         return pack({"frame": number, **header}, planes)
+
+    def are_on_screen(self, drawn: int) -> bool:
+        """Whether all steps are, where the page has drawn frame `drawn`."""
+        branch = self._tab.workspace.active
+        records = branch.records if branch else ()
+        return drawn >= self._number_with_steps and common_length(self._records, records) == len(records)
 
     def _add_changes(self, header: JsonObject, state: JsonObject) -> None:
         for name, value in state.items():
@@ -112,8 +121,9 @@ class PageFrames:
         workspace = self._tab.workspace
         branch = workspace.active
         if branch is None:
-            self._epoch, self._records, self._has_tokens = None, (), False
-            self._add_changes(header, {"session": None})
+            self._epoch, self._records = None, ()
+            if self.is_greeted:
+                self._add_changes(header, {"session": None})
             return
         snapshot = branch.session.snapshot
         epoch = self._tab.histories.epoch_of(branch.session.id, snapshot.epoch, snapshot.records)

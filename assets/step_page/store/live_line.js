@@ -10,9 +10,9 @@
 import { decodeFrame } from './frame.js';
 
 const LINE_VERSION = 1;
-const MOST_WAITING = 48;
-const URGENT = ['stop', 'pause'];
-const MOST_URGENT = 12; // beyond the others: what ends work must not wait until work has ended
+const MOST_UNDER_WAY = 48; // said and not answered; the others wait here, and follow as answers come
+const MOST_WAITING = 500;
+const URGENT = ['stop', 'pause']; // what ends work goes before what waits here, which is not done then
 const SEEN_AFTER_MS = 500;
 const BEAT_AFTER_MS = 20_000;
 const ANSWER_WITHIN_MS = 10_000;
@@ -55,6 +55,7 @@ export class LiveLine {
   #log = [];
   #waiting = new Map(); // number of a command -> how its promise is settled
   #next = 1;
+  #said = 0; // commands up to this number were said on this connection
   #ack = 0;
   #seenSaid = 0;
   #frame = 0;
@@ -126,16 +127,39 @@ export class LiveLine {
 
   /** @returns {Promise<any>} the answer; rejects with {kind, message} */
   send(op, args) {
-    const most = MOST_WAITING + (URGENT.includes(op) ? MOST_URGENT : 0);
     if (this.state === 'ended') return Promise.reject({ kind: 'Ended', message: this.words });
-    if (this.#log.length >= most) {
+    if (URGENT.includes(op)) this.#giveUpUnsaid();
+    if (this.#log.length >= MOST_WAITING) {
       const message = `${this.#log.length} ${op === 'step' ? 'steps' : 'commands'} are waiting already.`;
       return Promise.reject({ kind: 'TooMany', message });
     }
     const command = { n: this.#next++, op, args };
     this.#log.push(command);
-    this.#say({ ...command, ...this.#news() });
-    return new Promise((resolve, reject) => this.#waiting.set(command.n, { resolve, reject }));
+    const answer = new Promise((resolve, reject) => this.#waiting.set(command.n, { resolve, reject }));
+    this.#sayNext(URGENT.includes(op));
+    return answer;
+  }
+
+  /** Say what has its turn: no more than the server takes before it has answered. */
+  #sayNext(isUrgent = false) {
+    const turn = isUrgent ? this.#log : this.#log.slice(0, MOST_UNDER_WAY);
+    if (this.#socket?.readyState !== WebSocket.OPEN) return;
+    for (const command of turn.filter(({ n }) => n > this.#said)) {
+      this.#said = command.n;
+      this.#say({ ...command, ...this.#news() });
+    }
+  }
+
+  /** What the server has not heard of is not done; their numbers are free again. */
+  #giveUpUnsaid() {
+    const unsaid = this.#log.filter(({ n }) => n > this.#said);
+    if (this.#log.length - unsaid.length < MOST_UNDER_WAY) return; // they wait for a connection, not for their turn
+    this.#log = this.#log.filter(({ n }) => n <= this.#said);
+    this.#next = this.#said + 1;
+    for (const { n } of unsaid) {
+      this.#waiting.get(n).reject({ kind: 'Stopped', message: 'Stopped before it was done.' });
+      this.#waiting.delete(n);
+    }
   }
 
   /** The newest frame is on screen. */
@@ -148,7 +172,7 @@ export class LiveLine {
   #beginAnew() {
     this.#mount = randomName();
     this.#next = 1;
-    this.#ack = this.#seenSaid = 0;
+    this.#ack = this.#seenSaid = this.#said = 0;
   }
 
   #connect() {
@@ -163,8 +187,10 @@ export class LiveLine {
   }
 
   #greet() {
-    const [owner, mount, seen, commands] = [this.#owner, this.#mount, this.#ack, this.#log];
+    const commands = this.#log.slice(0, MOST_UNDER_WAY);
+    const [owner, mount, seen] = [this.#owner, this.#mount, this.#ack];
     this.#seenSaid = seen;
+    this.#said = commands.at(-1)?.n ?? this.#next - 1;
     this.#say({ loupe: LINE_VERSION, owner, mount, ...this.#greeting(), seen, commands });
   }
 
@@ -208,6 +234,7 @@ export class LiveLine {
   #takeAnswers(header, hydrate) {
     this.#ack = Math.max(this.#ack, header.ack ?? 0);
     this.#log = this.#log.filter((command) => command.n > this.#ack);
+    this.#sayNext();
     for (const answer of header.answers ?? []) {
       const waiting = this.#waiting.get(answer.n);
       if (!waiting) continue; // told again

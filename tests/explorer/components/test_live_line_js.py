@@ -210,14 +210,36 @@ def test_after_an_end_a_new_owner_begins_with_a_log_of_its_own(tab: LiveTab):
     assert tab.said()[-1]["n"] == 1
 
 
-def test_no_more_than_48_commands_wait_and_ending_work_is_always_possible(tab: LiveTab):
+def test_of_a_hundred_commands_48_are_under_way_and_the_others_follow_as_answers_come(tab: LiveTab):
+    tab.begin(1)
+    tab.send("step", times=100)
+    assert tab.said()[-1]["n"] == 48
+    assert tab.now("store.line.pending('step')") == 100
+    tab.take(ack=3)
+    assert tab.said()[-1]["n"] == 51
+
+
+def test_a_stop_goes_before_the_commands_that_were_not_said_yet_and_they_are_not_done(tab: LiveTab):
     tab.begin(1)
     tab.send("step", times=50)
-    assert tab.settled() == ["TooMany"] * 2
-    assert tab.now("store.line.pending('step')") == 48
-    assert tab.now("store.send('step').catch((error) => error.message)") == "48 steps are waiting already."
     tab.send("stop", run=False)
     assert tab.said()[-1] == {"n": 49, "op": "stop", "args": {"run": False}}
+    assert tab.settled() == ["Stopped"] * 2
+    assert tab.now("store.line.pending('step')") == 48
+
+
+def test_a_stop_without_a_connection_drops_nothing(tab: LiveTab):
+    tab.begin(1)
+    tab.cut(1006)
+    tab.send("step", times=2)
+    tab.send("stop", run=False)
+    assert tab.now("store.line.pending('step')") == 2
+
+
+def test_at_500_commands_the_page_says_that_they_are_enough(tab: LiveTab):
+    tab.begin(1)
+    tab.send("step", times=500)
+    assert tab.now("store.send('step').catch((error) => error.message)") == "500 steps are waiting already."
 
 
 def test_what_fits_nothing_that_is_held_is_asked_for_from_the_beginning(tab: LiveTab):

@@ -90,7 +90,7 @@ def test_a_link_of_a_folders_model_names_it_and_opens_without_its_tokens_where_a
 
 
 def test_a_link_says_its_busy_words_and_never_holds_the_page_up(run, server):
-    link = run.header["session"]["url"].replace("steps=3", "steps=60")
+    link = run.header["session"]["url"].replace("steps=3", "steps=300")
     page = Page(server, params=parse_qs(link.removeprefix("?")), connect=False)
     page.connect()
     page.until(lambda: len(page.steps) > 3)
@@ -98,7 +98,7 @@ def test_a_link_says_its_busy_words_and_never_holds_the_page_up(run, server):
         page.until(lambda: page.header["busy"])
         assert page.header["busy"]["text"] == "replaying the link"
     page.until(lambda: "how" in page.header)
-    assert len(page.steps) == 61
+    assert len(page.steps) == 301
 
 
 def test_a_stop_ends_a_replay_where_it_is(run, server):
