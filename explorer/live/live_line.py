@@ -172,7 +172,8 @@ class Connection:
     def _greeted(self, joined: Joined, outcome: Outcome, is_copy: bool) -> None:
         joined.frames.is_greeted = True
         if outcome.value is None:
-            self._say(how="new", notice=outcome.error[1] if outcome.error else None)
+            kind, message = outcome.error or ("", "")
+            self._say(how="new", notice={"kind": kind, "message": message})
             return
         how = outcome.value.render(Planes())["how"]
         self._say(how="copied" if is_copy and how == "rebuilt" else how)

@@ -31,8 +31,9 @@ import { TabMemory } from './tab_memory.js';
 /** What a frame names is taken over as it is; the change it makes, where a part listens for one. */
 const TAKEN_OVER = {
   presets: '', examples: '', limits: '', settings: '', shared: '', undo: '', how: '', link: 'session', machine: 'machine',
-  busy: 'busy', play: 'play', loading: 'line', failed: 'line', place: 'line', notice: 'notice',
+  busy: 'busy', play: 'play', loading: 'line', failed: 'line', place: 'line',
 };
+const UNREADABLE = ['BadCommand', 'InvalidSettings']; // what the tab remembers is of no use, now or at the next reload
 const QUIET = { busy: null, loading: null, failed: null, place: null, how: null, play: { on: false, speed: null, error: null } };
 
 const NOTHING_SELECTED = { step: -1, layer: 0, head: 0, follow: true };
@@ -129,12 +130,19 @@ export class Store extends EventTarget {
       if (change) changes.add(change);
     }
     if (this.how) this.undo ??= null; // known: nothing
+    if (header.notice) this.#takeNotice(header.notice, changes);
     for (const [id, piece] of Object.entries(header.pieces ?? {})) this.pieces.set(Number(id), piece);
     this.#takeModel(header, changes);
     this.#takeSession(header, hydrate, changes);
     if (header.answers?.length) changes.add('answers');
     this.#keep();
     this.emit(changes);
+  }
+
+  #takeNotice({ kind, message }, changes) {
+    if (UNREADABLE.includes(kind)) this.memory.forget();
+    this.notice = message;
+    changes.add('notice');
   }
 
   #keep() {

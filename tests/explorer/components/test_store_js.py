@@ -92,7 +92,7 @@ def test_a_run_stays_on_screen_until_the_server_knows_whether_it_can_be_had_back
     tab.accept()
     tab.take(session=None, busy={"text": "hello", "done": 0, "total": 2})
     assert tab.now("[store.steps.length, store.how]") == [2, None]
-    tab.take(how="new", notice="No place.", busy=None)
+    tab.take(how="new", notice={"kind": "NoPlace", "message": "No place."}, busy=None)
     assert tab.now("[store.steps.length, store.session, store.notice]") == [0, None, "No place."]
 
 
@@ -203,3 +203,10 @@ def test_a_record_that_came_again_has_its_name_and_another_row_of_logits_has_not
     tab.take(**run(3, epoch=2))
     assert tab.now("store.selected !== old && store.keyOf(store.selected)") == before
     assert tab.now("store.keyOf({ ...store.selected, log_sum_exp: 9 })") != before
+
+
+@pytest.mark.parametrize(("kind", "kept"), [("BadCommand", False), ("InvalidSettings", False), ("NoPlace", True)])
+def test_what_no_server_can_read_is_forgotten_so_that_a_reload_does_not_fail_again(tab, kind, kept):
+    tab.begin(2)
+    tab.take(how="new", notice={"kind": kind, "message": "No."}, session=None)
+    assert tab.now("sessionStorage.getItem('loupe.session') !== null") is kept

@@ -67,7 +67,7 @@ def test_after_a_restart_the_recipe_brings_the_same_tokens_back(run, pool):
 def test_a_forged_recipe_is_refused_and_the_page_works(server):
     page = Page(server, session={"sid": "nobody", "recipe": {"version": 1, "prompt_ids": "x"}})
     assert page.header["how"] == "new"
-    assert "prompt_ids" in page.header["notice"]
+    assert "prompt_ids" in page.header["notice"]["message"]
     page.ok("prefill", prompt="abc", mode="raw")
 
 
