@@ -32,10 +32,19 @@ log = logging.getLogger(__name__)
 
 ROUTE = "live-line"
 
-BAD_MESSAGE, OTHER_VERSION, OUT_OF_ORDER, REPLACED, NO_ROOM, TOO_BIG = 4000, 4001, 4002, 4003, 4004, 1009
+BAD_MESSAGE, OTHER_VERSION, OUT_OF_ORDER, REPLACED, NO_ROOM, NOT_READ, TOO_BIG = (
+    4000,
+    4001,
+    4002,
+    4003,
+    4004,
+    4005,
+    1009,
+)
 LONGEST_REASON = 120  # bytes of a close frame
 
 OPENING_S = 10.0  # a connection that says nothing is not kept
+READING_S = 60.0  # nor one that takes longer to read a frame
 MESSAGES_A_S, MESSAGES_AT_ONCE = 60.0, 300.0
 BYTES_A_S, BYTES_AT_ONCE = 1_000_000.0, 4_000_000.0
 
@@ -219,7 +228,10 @@ class Connection:
                 continue
             self._frames += 1
             try:
-                await self._websocket.send_bytes(frame)
+                async with asyncio.timeout(READING_S):
+                    await self._websocket.send_bytes(frame)
+            except TimeoutError:
+                raise Ended(NOT_READ, "This page read nothing for a minute.") from None
             except (WebSocketDisconnect, RuntimeError):  # it was closed between two frames
                 raise Ended from None
 

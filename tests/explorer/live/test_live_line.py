@@ -151,6 +151,18 @@ def test_a_browser_that_reads_nothing_holds_nobody_up(page, server):
     page.finish()
 
 
+def test_a_line_on_which_nothing_is_read_ends_and_the_session_goes_on_on_the_next(page, monkeypatch):
+    monkeypatch.setattr(live_line, "READING_S", 0.05)
+    prefilled(page)
+    page.say()
+    on_loop(page.socket.reads.clear)
+    page.queue("step")
+    page.serving.result(10)
+    page.connect()
+    page.finish()
+    assert len(page.steps) == 2
+
+
 def test_a_beat_is_answered_also_while_a_model_is_loading(own_server):
     page = Page(own_server, connect=False)
     own_server.pool.request = lambda *_, **__: loading  # type: ignore[method-assign]
