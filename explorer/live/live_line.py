@@ -32,15 +32,8 @@ log = logging.getLogger(__name__)
 
 ROUTE = "live-line"
 
-BAD_MESSAGE, OTHER_VERSION, OUT_OF_ORDER, REPLACED, NO_ROOM, NOT_READ, TOO_BIG = (
-    4000,
-    4001,
-    4002,
-    4003,
-    4004,
-    4005,
-    1009,
-)
+BAD_MESSAGE, OTHER_VERSION, OUT_OF_ORDER, REPLACED, NO_ROOM, NOT_READ = range(4000, 4006)
+TOO_BIG = 1009
 LONGEST_REASON = 120  # bytes of a close frame
 
 OPENING_S = 10.0  # a connection that says nothing is not kept
