@@ -23,6 +23,7 @@ import { Share } from './controls/share.js';
 import { flyToken } from './panels/tokens/fly.js';
 import { Checks } from './controls/checks.js';
 import { letGoOfDragged } from './controls/keys.js';
+import { explainTerms } from './drawing/explain.js';
 import { Popover } from './drawing/overlay.js';
 import { buildStopInspector } from './panels/loop/stop_inspector.js';
 import { kvPanel } from './panels/kv_cache/kv_grid.js';
@@ -54,6 +55,7 @@ class StepPage {
     this.onClick = (event) => this.#letGo(event);
     this.root.addEventListener('click', this.onClick);
     this.stopLetting = letGoOfDragged(this.root);
+    this.stopExplaining = explainTerms(this.root);
     this.onChange = (event) => this.#collect(event.detail);
     store.addEventListener('change', this.onChange);
     this.dispose = () => this.#dispose();
@@ -189,6 +191,7 @@ class StepPage {
     this.stopFitting();
     this.root.removeEventListener('click', this.onClick);
     this.stopLetting();
+    this.stopExplaining();
     this.store.removeEventListener('change', this.onChange);
     for (const part of this.parts) part.destroy?.();
     this.stops.destroy();

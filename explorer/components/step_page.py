@@ -6,11 +6,13 @@ So the data of an element never changes, and Streamlit sends scripts and styles,
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import streamlit as st
 
 from explorer.components.module_bundle import bundle_css, bundle_js, needed_for, read_sources
+from explorer.glossary.glossary import terms
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 ENTRY = "step_page/step_page.js"
@@ -19,8 +21,10 @@ KEY = "step_page"
 
 
 def page_script() -> str:
-    """The page's scripts as one module."""
-    return bundle_js(needed_for(ENTRY, read_sources(ASSETS, ".js")), ENTRY)
+    """The page's scripts as one module, with the glossary in front."""
+    glossary = [{"name": t.name, "says": t.says, "how": t.how, "where": t.where} for t in terms()]
+    scripts = bundle_js(needed_for(ENTRY, read_sources(ASSETS, ".js")), ENTRY)
+    return f"const GLOSSARY = {json.dumps(glossary)};\n{scripts}"
 
 
 _page = st.components.v2.component(
