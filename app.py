@@ -1,25 +1,32 @@
 """Loupe: a magnifying glass for the decode loop. Start with `streamlit run app.py`.
 
 What is drawn is in explorer/pages/main.py. Here is what stands around it: the gate that everything from outside passes,
-a health check that asks the engine, and a model that begins to load with the server.
+the live line over which tabs and the decode loop speak, a health check that asks the engine, and a model that begins to
+load with the server.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import streamlit as st
 from starlette.middleware import Middleware
+from starlette.routing import WebSocketRoute
 
-from explorer.gate.addresses import served_names
+from explorer.gate.addresses import served_names, under_base
 from explorer.gate.descriptors import raise_limit
 from explorer.gate.gate import Gate
 from explorer.gate.sizes import allow_large_frames
+from explorer.hosting.blocked_notice import BlockedNotice
 from explorer.hosting.connections import CONNECTIONS
 from explorer.hosting.health_route import HealthRoute
+from explorer.hosting.host_config import HostConfig
+from explorer.hosting.no_file_watcher import keep_files_unwatched
 from explorer.hosting.runtime import runtime
+from explorer.live.live_line import ROUTE, live_line
 
 SCRIPT = Path(__file__).resolve().parent / "explorer" / "pages" / "main.py"
 
@@ -27,17 +34,25 @@ SCRIPT = Path(__file__).resolve().parent / "explorer" / "pages" / "main.py"
 @asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Begin to load the model with the server, so that the first visitor does not wait for it alone."""
+    there = runtime()
+    there.loop = asyncio.get_running_loop()
     allow_large_frames()
-    raise_limit(runtime().hosting.max_sessions)
-    runtime().health.look()
+    keep_files_unwatched()
+    raise_limit(there.hosting.max_sessions)
+    there.health.look()
+    reaping = asyncio.create_task(there.reap_for_good())
     yield
+    reaping.cancel()
 
 
 app = st.App(
     SCRIPT,
     lifespan=lifespan,
+    routes=[WebSocketRoute(under_base(ROUTE), live_line)],
     middleware=[
         Middleware(Gate, names=served_names, connections=CONNECTIONS, script=str(SCRIPT)),
+        Middleware(HostConfig),
+        Middleware(BlockedNotice),
         Middleware(HealthRoute, look=lambda: runtime().health.look()),
     ],
 )

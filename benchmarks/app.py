@@ -36,14 +36,17 @@ def running_app() -> Iterator[str]:
 
 
 @contextmanager
-def started(arguments: Sequence[str], environment: Mapping[str, str]) -> Iterator[RunningApp]:
-    """Python with these arguments and Streamlit's own for a free loopback port; ends it afterwards."""
+def started(arguments: Sequence[str], environment: Mapping[str, str], under: str = "") -> Iterator[RunningApp]:
+    """Python with these arguments and Streamlit's own for a free loopback port; ends it afterwards.
+
+    under  the path it is told to serve under
+    """
     port = _free_port()
     command = [sys.executable, *arguments, f"--server.port={port}", "--server.address=127.0.0.1"]
     quiet = subprocess.DEVNULL
     with subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment}, stdout=quiet, stderr=quiet) as app:
         try:
-            _wait(f"http://127.0.0.1:{port}/_stcore/health", app)
+            _wait(f"http://127.0.0.1:{port}{under}/_stcore/health", app)
             yield RunningApp(f"http://127.0.0.1:{port}", app.pid)
         finally:
             app.terminate()

@@ -1,9 +1,11 @@
 /**
- * The Step page. `stepPage` is called again with every frame; the page is built once per element.
+ * The Step page. Python gives it the secret under which its line to the server speaks, and no more. Streamlit calls
+ * `stepPage` again with another theme; the page is built once per element.
  *
- * Top-level names are unique over all files: they are bundled into one module (code.js comes last).
+ * Top-level names are unique over all files: they are bundled into one module (this file comes last).
  * State for tests, on .loupe: data-step (looked at), data-steps (recorded), data-ack, data-epoch, data-busy,
- * data-follow, data-theme, data-drawn (frames drawn). All are set after the panels are drawn.
+ * data-follow, data-theme, data-line (the connection's state), data-drawn (frames drawn). All are set after the panels
+ * are drawn.
  */
 
 import { make } from './drawing/dom.js';
@@ -14,12 +16,14 @@ import { TopBar } from './controls/top_bar.js';
 import { PromptRow } from './controls/prompt.js';
 import { TokenStrip } from './panels/tokens/token_strip.js';
 import { Stations } from './panels/loop/stations.js';
+import { LineState } from './controls/line_state.js';
 import { Player } from './controls/player.js';
 import { Settings } from './controls/settings.js';
 import { Share } from './controls/share.js';
 import { flyToken } from './panels/tokens/fly.js';
 import { Checks } from './controls/checks.js';
 import { letGoOfDragged } from './controls/keys.js';
+import { explainTerms } from './drawing/explain.js';
 import { Popover } from './drawing/overlay.js';
 import { buildStopInspector } from './panels/loop/stop_inspector.js';
 import { kvPanel } from './panels/kv_cache/kv_grid.js';
@@ -37,7 +41,7 @@ const PANELS = [
 ];
 
 class StepPage {
-  constructor(parent, store, setStateValue) {
+  constructor(parent, store) {
     this.store = store;
     this.parent = parent;
     this.changes = new Set();
@@ -51,11 +55,12 @@ class StepPage {
     this.onClick = (event) => this.#letGo(event);
     this.root.addEventListener('click', this.onClick);
     this.stopLetting = letGoOfDragged(this.root);
+    this.stopExplaining = explainTerms(this.root);
     this.onChange = (event) => this.#collect(event.detail);
     store.addEventListener('change', this.onChange);
     this.dispose = () => this.#dispose();
-    this.mountName = store.mount(setStateValue);
-    this.#collect(new Set(['model', 'session', 'tokens', 'steps', 'select', 'theme', 'busy']));
+    store.show();
+    this.#collect(new Set(['model', 'session', 'tokens', 'steps', 'select', 'theme', 'busy', 'machine']));
   }
 
   #build() {
@@ -81,10 +86,12 @@ class StepPage {
       { title: 'Stop rules', hint: 'Checked after every token, in this order', name: 'stops', keep: '.transport' },
       (body) => buildStopInspector(body, store),
     );
-    const panels = this.#buildPanels(place('div.panels'));
+    const grid = place('div.panels');
+    const panels = this.#buildPanels(grid);
+    const line = new LineState(grid, store);
     const player = new Player(root, place('footer.transport'), store, prompt, () => this.stops.open());
     return [
-      new TopBar(bar, root, store, [share.button, settings.button, checks.button]),
+      new TopBar(bar, root, store, [line.bar.node, share.button, settings.button, checks.button]),
       prompt,
       strip,
       stations,
@@ -92,6 +99,7 @@ class StepPage {
       settings,
       checks,
       ...panels,
+      line,
       player,
     ];
   }
@@ -126,9 +134,10 @@ class StepPage {
     Object.assign(root.dataset, {
       step: store.sel.step,
       steps: store.steps.length,
-      ack: store.wire.ack,
+      ack: store.line.ack,
       epoch: store.epoch,
-      busy: Boolean(store.busy) || !store.wire.idle,
+      busy: Boolean(store.busy) || !store.line.idle,
+      line: store.line.state,
       follow: store.sel.follow,
       drawn: ++this.frames,
     });
@@ -151,14 +160,13 @@ class StepPage {
     );
   }
 
-  update(data, setStateValue) {
-    this.store.wire.refresh(setStateValue);
+  update({ owner }) {
     const theme = themeOf(this.root);
     if (theme !== this.root.dataset.theme) {
       this.root.dataset.theme = theme;
       this.store.emit(new Set(['theme']));
     }
-    this.store.receive(data);
+    this.store.line.open(owner);
   }
 
   /** Show where a station's numbers come from. */
@@ -180,10 +188,10 @@ class StepPage {
 
   #dispose() {
     cancelAnimationFrame(this.frame);
-    this.store.unmount(this.mountName);
     this.stopFitting();
     this.root.removeEventListener('click', this.onClick);
     this.stopLetting();
+    this.stopExplaining();
     this.store.removeEventListener('change', this.onChange);
     for (const part of this.parts) part.destroy?.();
     this.stops.destroy();
@@ -194,12 +202,12 @@ class StepPage {
 
 const stepPages = new WeakMap();
 
-export function stepPage({ data, parentElement, setStateValue }) {
+export default function stepPage({ data, parentElement }) {
   let page = stepPages.get(parentElement);
   if (!page) {
-    page = new StepPage(parentElement, theStore(), setStateValue);
+    page = new StepPage(parentElement, theStore());
     stepPages.set(parentElement, page);
   }
-  page.update(data, setStateValue);
+  page.update(data);
   return page.dispose;
 }

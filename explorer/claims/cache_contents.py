@@ -28,7 +28,7 @@ def _queries(model: str, dtype_bytes: int) -> tuple[Number, ...]:
 CLAIMS = (
     Claim(
         id="kv-depend-on-the-token-alone", verdict="wrong", source=PAGED, measure="prefix",
-        see=See("library", {"first": "Once"}),
+        see=See("kv-memory", {"first": "Once"}),
         said="A token’s key and value come from its embedding and the weights, and from nothing else.",
         because="In the first layer a key depends on its position as well. Deeper, a token’s state has read everything "
         "in front of it, so another first word gives other keys. Otherwise a cache could be reused behind any "
@@ -41,7 +41,7 @@ CLAIMS = (
     ),
     Claim(
         id="later-tokens-change-nothing", verdict="conditional", source=SCALING_BOOK, measure="appended",
-        see=See("library"),
+        see=See("kv-memory"),
         said="Whatever comes later leaves the keys and values of earlier tokens alone.",
         because="Where a token sees only what is in front of it. Positions that depend on the length of the whole "
         "text break this.",
@@ -56,14 +56,14 @@ CLAIMS = (
     ),
     Claim(
         id="kv-per-layer-and-head", verdict="conditional", source=SCALING_BOOK,
-        see=See("library", {"model": "Llama 3.1 8B"}),
+        see=See("kv-memory", {"model": "Llama 3.1 8B"}),
         said="For each token the cache has a key and a value per layer and head.",
         because="Per key head, of which there are often fewer than query heads. Latent attention keeps one small "
         "vector instead; a layer with a window, its last tokens; some layers of hybrid models, none.",
         formula="2·L·G·h·b", inputs=fixed(model="Llama 3.1 8B", dtype_bytes=2), compute=_per_head,
     ),
     Claim(
-        id="queries-are-not-cached", verdict="exact", source=RASCHKA, see=See("library"),
+        id="queries-are-not-cached", verdict="exact", source=RASCHKA, see=See("kv-memory"),
         said="Queries are not kept, for nothing reads them again.",
         because="A query is used in its own step alone. In Llama 3.1 8B, with four query heads to a key head, keeping "
         "queries would cost twice the cache itself.",

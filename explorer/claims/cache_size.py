@@ -10,7 +10,7 @@ from explorer.claims.sources import ARITHMETIC, GPT3, PAGED, SCALING_BOOK
 
 def _library(model: str, context: int, count: int = 1) -> See:
     """The cache calculator at these sizes."""
-    return See("library", {"model": model, "ctx": f"{context:,}", "n": str(count)})
+    return See("kv-memory", {"model": model, "ctx": f"{context:,}", "n": str(count)})
 
 
 PER_TOKEN = "2·L·G·h·b"

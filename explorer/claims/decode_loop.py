@@ -47,7 +47,7 @@ CLAIMS = (
         formula="V, from each model’s config",
         inputs=fixed(models=("Llama 3.1 8B", "DeepSeek-V3", "Qwen3 0.6B", "Gemma 3 1B", "Mistral 7B v0.1", "GPT-2",
                              "SmolLM2-135M")),
-        compute=lambda models: _sizes("vocab_size", "tokens", models), see=See("library"),
+        compute=lambda models: _sizes("vocab_size", "tokens", models), see=See("kv-memory"),
     ),
     Claim(
         id="the-model-does-not-choose", verdict="exact", source=RASCHKA, see=See("step"),
@@ -69,7 +69,7 @@ CLAIMS = (
         because="That is attention, rightly told. It leaves out the mask, the output projection, and the MLP, where "
         "most of the layer’s weights are.",
         formula="MLP / (attention + MLP), parameters of one layer", inputs=fixed(model="Llama 3.1 8B"),
-        compute=_mlp_share, see=See("tiles"),
+        compute=_mlp_share, see=See("flash-attention"),
     ),
     Claim(
         id="scores-at-every-position", verdict="conditional", source=TRANSFORMERS, measure="logit_rows",
@@ -99,7 +99,7 @@ CLAIMS = (
         because="The weights are read once for both; only their caches are read apart.",
         formula="weights + B·S·kv, over the same for B = 1",
         inputs=fixed(model="Llama 3.1 8B", cached=4096, weight_bytes=2, kv_bytes=2), compute=_two_in_one,
-        see=See("floor", {"model": "Llama 3.1 8B", "on": "H100 SXM"}),
+        see=See("roofline", {"model": "Llama 3.1 8B", "on": "H100 SXM"}),
     ),
 )  # fmt: skip
 

@@ -9,7 +9,7 @@ from engine.tiles import merge, partial_of
 from explorer.claims.claim import Claim, Number, See, Topic, device, fixed, shape
 from explorer.claims.sources import ARITHMETIC, FLASH
 
-TILES = See("tiles", {"n": "4096", "d": "128"})
+TILES = See("flash-attention", {"n": "4096", "d": "128"})
 MIB = 2**20
 
 
@@ -72,14 +72,15 @@ CLAIMS = (
         ),
     ),
     Claim(
-        id="running-maximum-and-sum", verdict="exact", source=FLASH, measure="tiles", see=See("tiles", {"size": "1"}),
+        id="running-maximum-and-sum", verdict="exact", source=FLASH, measure="tiles",
+        see=See("flash-attention", {"size": "1"}),
         said="A running maximum, a running sum and an output that is scaled along are enough for a softmax in tiles.",
         because="Watch it on the live session’s own keys. One division is left for the end.",
         formula="m = max(m₁, m₂); l = l₁·e^(m₁−m) + l₂·e^(m₂−m); o likewise; o / l",
         inputs=fixed(scores=(0.0, float(np.log(2))), values=(0.0, 3.0)), compute=_two_tiles,
     ),
     Claim(
-        id="tiles-are-exact", verdict="exact", source=FLASH, measure="tiles", see=See("tiles", {"size": "1"}),
+        id="tiles-are-exact", verdict="exact", source=FLASH, measure="tiles", see=See("flash-attention", {"size": "1"}),
         said="Tiles give the same number, but for its last digits.",
         because="The same real number in another order of rounding, so not the same bits.",
         formula="largest difference from float64", inputs=fixed(scores=(1000.0, 0.0), values=(5.0, 7.0)),

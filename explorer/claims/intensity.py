@@ -12,7 +12,7 @@ from engine.costs.step_time import (
 from explorer.claims.claim import Claim, Number, See, Topic, device, fixed, shape
 from explorer.claims.sources import FLASH_MLA, SCALING_BOOK
 
-FLOOR = See("floor", {"model": "DeepSeek-V3", "on": "H100 SXM"})
+ROOFLINE = See("roofline", {"model": "DeepSeek-V3", "on": "H100 SXM"})
 
 
 def _of(name: str) -> tuple[float, float]:
@@ -62,21 +62,21 @@ def _critical_depends(gpu: str, chip: str, rows: int, columns: int, experts: int
 
 CLAIMS = (
     Claim(
-        id="decode-attention-near-one", verdict="conditional", source=SCALING_BOOK, see=FLOOR,
+        id="decode-attention-near-one", verdict="conditional", source=SCALING_BOOK, see=ROOFLINE,
         said="Attention computes about once per byte while decoding.",
         because="With a key head for every query head, in two bytes. Shared heads multiply it by the group, a smaller "
         "cache by what it saves, latent attention by two hundred.",
         formula="(2/b)·g·S·T / (S + g·T)", inputs=fixed(kv_len=4096, group=8, latent="DeepSeek-V3"), compute=_attention,
     ),
     Claim(
-        id="attention-never-compute-bound", verdict="wrong", source=FLASH_MLA, see=FLOOR,
+        id="attention-never-compute-bound", verdict="wrong", source=FLASH_MLA, see=ROOFLINE,
         said="No setup whatsoever makes decode attention compute-bound.",
         because="Latent attention with 128 heads comes to the edge, and with two queries a step it is beyond.",
         formula="n·T·(2r + d) / (r + d), against F / BW",
         inputs=fixed(model="DeepSeek-V3", kv_len=10_000_000, gpu="H100 SXM", throttled_peak=865e12), compute=_can_turn,
     ),
     Claim(
-        id="the-critical-batch", verdict="conditional", source=SCALING_BOOK, see=FLOOR,
+        id="the-critical-batch", verdict="conditional", source=SCALING_BOOK, see=ROOFLINE,
         said="Past the critical batch, decoding is limited by arithmetic.",
         because="Its linear layers are. It counts tokens, not requests; weights of half the bits halve it, finite "
         "matrices raise it, and for the experts of a layer it is multiplied: they share the tokens.",
@@ -85,7 +85,7 @@ CLAIMS = (
         compute=_critical_depends,
     ),
     Claim(
-        id="280-on-an-h100", verdict="conditional", source=SCALING_BOOK, see=FLOOR,
+        id="280-on-an-h100", verdict="conditional", source=SCALING_BOOK, see=ROOFLINE,
         said="On an H100, the critical batch is about 280 tokens.",
         because="Its data sheet gives 295. 281 is what a B200 comes to; the PCIe card turns at 378.",
         formula="F / BW",

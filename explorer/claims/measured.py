@@ -11,8 +11,8 @@ from engine.errors import LoupeError
 from engine.studies.claim_records import Finding
 from explorer.engines import bridge
 from explorer.hosting.limits import Hosting
+from explorer.labs import live
 from explorer.labs.progress import TaskProgress
-from explorer.pages import tab_names
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
@@ -75,4 +75,4 @@ def begin(engine: LLMEngine, name: str, hosting: Hosting, report: TaskProgress) 
             "This run would take the machine from everybody in the class. Start Loupe on a machine of your own for it."
         )
     counts = CHECK_WORDS[name].counts
-    return bridge.check_claim(engine, name, lambda done, total: report(done, total, counts), tab_names.payer())
+    return bridge.check_claim(engine, name, lambda done, total: report(done, total, counts), live.payer())

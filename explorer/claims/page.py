@@ -37,7 +37,7 @@ ICONS: dict[Verdict, str] = {
 
 def page() -> None:
     """The filters, then the claims by topic."""
-    shell.lab("Claims", "What is often said about the decode loop, and how much of it holds when it is computed again?")
+    shell.lab("Fact check", "How much of what is often said about the decode loop holds when it is computed again?")
     alone = _asked_claim()
     if alone is not None:
         st.button("Show all claims", key="all_claims", icon=":material/arrow_back:", on_click=_show_all)

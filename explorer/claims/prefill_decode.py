@@ -91,7 +91,7 @@ CLAIMS = (
         because="All that multiply. An input embedding of its own is looked up, one row of it; a mixture reads the "
         "experts its token is sent to.",
         formula="N without an untied input embedding; of experts, the active ones",
-        see=See("floor", {"model": "Llama 3.1 8B", "on": "H100 SXM"}),
+        see=See("roofline", {"model": "Llama 3.1 8B", "on": "H100 SXM"}),
         inputs=fixed(dense="Llama 3.1 8B", mixture="DeepSeek-V3"), compute=_streamed,
     ),
     Claim(
@@ -99,7 +99,7 @@ CLAIMS = (
         said="Decoding is limited by how fast memory can be read.",
         because="With few requests in a step. The linear layers turn at the critical batch; attention mostly does not.",
         formula="2·B·D·F / bytes, against peak / bandwidth", inputs=fixed(width=4096, gpu="H100 SXM"),
-        compute=_intensity, see=See("floor", {"model": "Llama 3.1 8B", "on": "H100 SXM"}),
+        compute=_intensity, see=See("roofline", {"model": "Llama 3.1 8B", "on": "H100 SXM"}),
     ),
     Claim(
         id="nearly-all-tokens-are-decoded", verdict="exact", source=SCALING_BOOK, see=See("step"),
@@ -116,7 +116,7 @@ CLAIMS = (
         see=See("without-cache", {"count": "positions"}),
     ),
     Claim(
-        id="one-key-one-value-per-step", verdict="conditional", source=ARITHMETIC, see=See("library"),
+        id="one-key-one-value-per-step", verdict="conditional", source=ARITHMETIC, see=See("kv-memory"),
         said="A step adds one key with its value, and computes one query.",
         because="One per layer and key head, and a query per layer and query head: from 90 keys in SmolLM2-135M to "
         "9,216 in GPT-3.",
@@ -141,7 +141,7 @@ CLAIMS = (
     ),
     Claim(
         id="arithmetic-stays-flat", verdict="conditional", source=ARITHMETIC,
-        see=See("floor", {"model": "Llama 3.1 8B", "on": "H100 SXM"}),
+        see=See("roofline", {"model": "Llama 3.1 8B", "on": "H100 SXM"}),
         said="As the context grows, a step computes the same and only reads more.",
         because="Both grow, from a constant, in a straight line. With shared key heads the arithmetic even grows "
         "faster than the bytes.",
@@ -150,7 +150,7 @@ CLAIMS = (
     ),
     Claim(
         id="cached-once-free-afterwards", verdict="conditional", source=ARITHMETIC,
-        see=See("library", {"model": "Llama 3.1 70B", "ctx": "32,768"}),
+        see=See("kv-memory", {"model": "Llama 3.1 70B", "ctx": "32,768"}),
         said="What is in the cache was paid for once, and costs nothing afterwards.",
         because="It is never computed again, but each step reads all of it again.",
         formula="S·kv", inputs=fixed(model="Llama 3.1 70B", tokens=32_000, kv_bytes=2),

@@ -131,7 +131,7 @@ STOPPING = (
         compute=lambda: (Number("of Loupe", len(get_args(FinishReason))),),
     ),
     Claim(
-        id="length-is-known-at-the-end", verdict="exact", source=PAGED, see=See("library"),
+        id="length-is-known-at-the-end", verdict="exact", source=PAGED, see=See("kv-memory"),
         said="How long an answer gets is known only when it ends.",
         because="Which is why caches are allocated in blocks (PagedAttention).",
         formula="the EOS token is sampled, too",

@@ -6,7 +6,7 @@ from engine.costs.speculation import acceptance, residual, speed_up, tokens_per_
 from explorer.claims.claim import Claim, Number, See, Topic, fixed
 from explorer.claims.sources import CHEN, LEVIATHAN
 
-FLOOR = See("floor")
+ROOFLINE = See("roofline")
 
 
 def _per_pass(rates: tuple[float, ...], drafted: int) -> tuple[Number, ...]:
@@ -34,7 +34,7 @@ def _marginal(target: tuple[float, ...], draft: tuple[float, ...]) -> tuple[Numb
 
 CLAIMS = (
     Claim(
-        id="several-tokens-a-pass", verdict="exact", source=LEVIATHAN, see=FLOOR,
+        id="several-tokens-a-pass", verdict="exact", source=LEVIATHAN, see=ROOFLINE,
         said="With drafts, one pass of the large model yields several tokens.",
         because="Between one and one more than were drafted.",
         formula="(1 − a^(k+1)) / (1 − a)",
@@ -50,20 +50,20 @@ CLAIMS = (
         compute=lambda lowest, highest: (Number("lowest", lowest), Number("highest", highest)),
     ),
     Claim(
-        id="three-to-five-tokens", verdict="conditional", source=LEVIATHAN, see=FLOOR,
+        id="three-to-five-tokens", verdict="conditional", source=LEVIATHAN, see=ROOFLINE,
         said="With 60 to 80% accepted, a pass yields three to five tokens.",
         because="If it is the share of drafts. As each draft’s own chance, 0.6 can never reach three.",
         formula="(1 − a^(k+1)) / (1 − a); 1 + r·k", inputs=fixed(rates=(0.6, 0.8), drafted=4), compute=_per_pass,
     ),
     Claim(
-        id="two-to-three-times-faster", verdict="rounded", source=LEVIATHAN, see=FLOOR,
+        id="two-to-three-times-faster", verdict="rounded", source=LEVIATHAN, see=ROOFLINE,
         said="Speculation makes decoding two to three times faster.",
         because="As measured with one request. In large batches the gain shrinks, and can turn.",
         formula="E / (k·c + 1)",
         inputs=fixed(low=0.6, low_drafts=4, high=0.8, high_drafts=5, draft_cost=0.05), compute=_speed,
     ),
     Claim(
-        id="several-for-the-price-of-one", verdict="conditional", source=CHEN, see=FLOOR,
+        id="several-for-the-price-of-one", verdict="conditional", source=CHEN, see=ROOFLINE,
         said="A right guess gives several tokens for what one costs.",
         because="Plus the drafts themselves, and only while there is arithmetic to spare.",
         formula="k·c + 1",

@@ -54,6 +54,12 @@ def served_names() -> Names:
     return Names([*filter(None, told), *from_environment(os.environ).names])
 
 
+def under_base(path: str) -> str:
+    """A path of ours as it is asked for where the app is served under a base (`server.baseUrlPath`)."""
+    base = str(config.get_option("server.baseUrlPath")).strip("/")
+    return f"/{base}/{path}" if base else f"/{path}"
+
+
 def is_same_origin(origin: str, host: str) -> bool:
     """Whether an Origin header names the very server that was asked."""
     scheme, _, asked = origin.partition("://")

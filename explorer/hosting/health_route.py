@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from explorer.hosting.answers import answer_of
 from explorer.hosting.health import HealthReport
 
 PATH = "/_stcore/health"
@@ -27,18 +28,12 @@ class HealthRoute:
         if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD") or not scope["path"].endswith(PATH):
             await self._app(scope, receive, send)
             return
-        said: list[Message] = []
-
-        async def keep(message: Message) -> None:
-            said.append(message)
-
-        await self._app(scope, receive, keep)
-        if said[0]["status"] != 200:  # Streamlit itself is not ready
-            for message in said:
-                await send(message)
+        answer = await answer_of(self._app, scope, receive)
+        if answer.status != 200:  # Streamlit itself is not ready
+            await answer.send(send)
             return
         report = self._look()
         status = 200 if report.is_well else 503
         words = f"ok\n{report.words}\n" if report.is_well else f"{report.words}\n"
-        answer = PlainTextResponse(words, status, headers={"cache-control": "no-cache"})
-        await answer(scope, receive, send)
+        said = PlainTextResponse(words, status, headers={"cache-control": "no-cache"})
+        await said(scope, receive, send)

@@ -3,9 +3,6 @@
 A browser tab owns a session by a token of its own. Losing the connection does not free anything at once:
 a reload, or a train in a tunnel, comes back within the grace period. Only then are the tensors freed; the
 recipe stays much longer, because it costs nothing.
-
-Streamlit says on its event loop that a connection is gone, and waiting there stops every visitor.
-So a release is only dropped into a mailbox here, and read by the next caller.
 """
 
 from __future__ import annotations
@@ -13,7 +10,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Literal, Protocol, TypeVar
@@ -36,11 +32,11 @@ class Tenant(Protocol):
         """When it was last asked for anything, by the registry's clock."""
         ...
 
-    def sleep(self) -> bool:
-        """Free tensors, keep the recipe. False where it is busy just now."""
+    def sleep(self) -> None:
+        """Free tensors, keep the recipe."""
         ...
 
-    def part(self) -> bool:
+    def part(self) -> None:
         """The same, where whoever used it is gone: what runs must stop as well."""
         ...
 
@@ -64,6 +60,7 @@ class Lease:
 class _Held(Generic[T]):
     tenant: T
     owner: str | None
+    last_owner: str
     left_at: float = 0.0
     slept_after: float | None = None  # `last_used` when it was put to sleep; used again since where it differs
 
@@ -90,14 +87,13 @@ class Registry(Generic[T]):
     def __init__(self, limits: Limits | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.limits = limits or Limits()
         self.clock = clock
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # held for a moment only: the event loop takes it
         self._held: dict[str, _Held[T]] = {}
-        self._released: deque[Lease] = deque()  # append and popleft need no lock
 
     def add(self, tenant: T, owner: str) -> None:
         """Take in a new session."""
         with self._lock:
-            self._held[tenant.sid] = _Held(tenant, owner)
+            self._held[tenant.sid] = _Held(tenant, owner, owner)
 
     def get(self, sid: str) -> T | None:
         """A session by its name."""
@@ -105,21 +101,28 @@ class Registry(Generic[T]):
             held = self._held.get(sid)
             return held.tenant if held else None
 
+    def of_owner(self, owner: str) -> str | None:
+        """The session that this owner has, or had until its connection was lost and nobody else has since."""
+        with self._lock:
+            return next((sid for sid, held in self._held.items() if held.last_owner == owner), None)
+
     def claim(self, sid: str, owner: str) -> Claim:
         """Become the owner of a session that has none. One that another live tab owns is not shared."""
         with self._lock:
-            self._read_mailbox()
             held = self._held.get(sid)
             if held is None:
                 return "unknown"
             if held.owner not in (None, owner):
                 return "taken"
-            held.owner = owner
+            held.owner = held.last_owner = owner
             return "yours"
 
     def release(self, lease: Lease) -> None:
-        """The owner's connection is gone. Never waits."""
-        self._released.append(lease)
+        """The owner's connection is gone. A late word of it does not take the session from the next owner."""
+        with self._lock:
+            held = self._held.get(lease.sid)
+            if held and held.owner == lease.owner:
+                held.owner, held.left_at = None, self.clock()
 
     def drop(self, sid: str) -> None:
         """Close a session that nobody will ask for again."""
@@ -131,7 +134,6 @@ class Registry(Generic[T]):
     def take_longest_gone(self) -> T | None:
         """Take out the session whose owner left longest ago, beyond the grace period. The caller closes it."""
         with self._lock:
-            self._read_mailbox()
             gone = [held for held in self._held.values() if not self._has_place(held)]
             if not gone:
                 return None
@@ -139,9 +141,8 @@ class Registry(Generic[T]):
             return self._held.pop(held.tenant.sid).tenant
 
     def reap(self) -> None:
-        """Free what has been left or idle for too long. Called now and then by a thread of ours."""
+        """Free what has been left or idle for too long. Called now and then."""
         with self._lock:
-            self._read_mailbox()
             forgotten = [held for held in self._held.values() if self._is_forgotten(held)]
             for held in forgotten:
                 del self._held[held.tenant.sid]
@@ -149,26 +150,25 @@ class Registry(Generic[T]):
         for held in forgotten:
             held.tenant.close()
         for held in sleepy:
-            used = held.tenant.last_used
-            if held.tenant.part() if held.owner is None else held.tenant.sleep():
-                held.slept_after = used
+            held.slept_after = held.tenant.last_used
+            if held.owner is None:
+                held.tenant.part()
+            else:
+                held.tenant.sleep()
 
     def in_use(self) -> int:
         """Sessions that take up a place: owned, or left so lately that their owner may come back."""
         with self._lock:
-            self._read_mailbox()
             return sum(self._has_place(held) for held in self._held.values())
 
     def with_place(self) -> list[T]:
         """Those that take up a place."""
         with self._lock:
-            self._read_mailbox()
             return [held.tenant for held in self._held.values() if self._has_place(held)]
 
     def keeps_place(self, sid: str) -> bool:
         """Whether this session takes up a place that its owner may come back to."""
         with self._lock:
-            self._read_mailbox()
             held = self._held.get(sid)
             return held is not None and held.owner is None and self._has_place(held)
 
@@ -180,19 +180,11 @@ class Registry(Generic[T]):
     def owned(self) -> list[T]:
         """Those whose owner is connected now."""
         with self._lock:
-            self._read_mailbox()
             return [held.tenant for held in self._held.values() if held.owner is not None]
 
     def __len__(self) -> int:
         with self._lock:
             return len(self._held)
-
-    def _read_mailbox(self) -> None:
-        while self._released:
-            lease = self._released.popleft()
-            held = self._held.get(lease.sid)
-            if held and held.owner == lease.owner:  # a late release must not take it from the next owner
-                held.owner, held.left_at = None, self.clock()
 
     def _has_place(self, held: _Held[T]) -> bool:
         return held.owner is not None or self.clock() - held.left_at < self.limits.grace_s
@@ -208,19 +200,3 @@ class Registry(Generic[T]):
         if held.owner is None:
             return self.clock() - held.left_at >= self.limits.forget_s
         return self.clock() - held.tenant.last_used >= self.limits.abandon_s
-
-
-def start_reaper(work: Callable[[], object], every_s: float) -> threading.Thread:
-    """A thread that calls `work` now and then for as long as the process lives."""
-
-    def run() -> None:
-        while True:
-            time.sleep(every_s)
-            try:
-                work()
-            except Exception:
-                log.exception("freeing unused sessions failed")
-
-    thread = threading.Thread(target=run, name="loupe-reaper", daemon=True)
-    thread.start()
-    return thread

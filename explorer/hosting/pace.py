@@ -6,12 +6,8 @@ or a program that speaks the page's language. Nothing is refused, it only waits.
 
 from __future__ import annotations
 
-import heapq
-import itertools
-import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 
 BURST = 8  # steps: somebody who clicks ahead a little is not slowed down
 
@@ -32,39 +28,3 @@ class Pace:
         due = max(self._due, now - (BURST - 1) / self._rate)
         self._due = due + 1 / self._rate
         return max(0.0, due - now)
-
-
-class Alarm:
-    """Futures that resolve after a while: one thread for all, started with the first."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._waiting: list[tuple[float, int, Future[None]]] = []
-        self._numbers = itertools.count()  # two of the same moment: futures have no order
-        self._thread: threading.Thread | None = None
-
-    def after(self, seconds: float) -> Future[None]:
-        """A Future that resolves in so many seconds."""
-        future: Future[None] = Future()
-        with self._changed:
-            heapq.heappush(self._waiting, (time.monotonic() + seconds, next(self._numbers), future))
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="loupe-alarm", daemon=True)
-                self._thread.start()
-            self._changed.notify()
-        return future
-
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                while not self._waiting:
-                    self._changed.wait()
-                left = self._waiting[0][0] - time.monotonic()
-                if left > 0:
-                    self._changed.wait(left)
-                    continue
-                future = heapq.heappop(self._waiting)[2]
-            future.set_result(None)
-
-
-ALARM = Alarm()

@@ -1,17 +1,13 @@
-"""The one bridge between pages and engines: models, sessions by tab, and what happens when a tab goes away.
-
-A reload makes a new Streamlit session that knows nothing. The tab's own storage still has the session's
-name, and says it in `hello`: here that name is taken up again, copied where another live tab has it, or
-left to be rebuilt from the recipe where this process never knew it.
-"""
+"""The one bridge between pages and engines: models, sessions by tab, and what happens when a tab goes away."""
 
 from __future__ import annotations
 
+import asyncio
 import atexit
+import logging
 import os
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
@@ -22,37 +18,28 @@ from explorer.gate.attempts import Attempts
 from explorer.hosting.admission import Admission
 from explorer.hosting.connections import CONNECTIONS, is_elsewhere
 from explorer.hosting.health import Health
-from explorer.hosting.leases import Lease, Limits, Registry, start_reaper
+from explorer.hosting.leases import Lease, Limits, Registry
 from explorer.hosting.limits import Hosting, NotHere, from_environment
 from explorer.hosting.prometheus import serve
 from explorer.hosting.waiting_line import Waiting, WaitingLine
 from explorer.links import read
-from explorer.live.driver import TabDriver
-from explorer.live.page_frame import PageFrames
-from explorer.live.wire import Command, Wire
-from explorer.workspace.recipe_json import to_json
+from explorer.live.commands import Outcome
+from explorer.live.lines import Lines
+from explorer.live.tab import Tab
+from explorer.operations.operation import Args
 from explorer.workspace.workspace import Workspace
+
+log = logging.getLogger(__name__)
 
 REAP_EVERY_S = 5.0
 
 
-class Tab(TabDriver):
-    """A tab's driver with what makes its frames, and the network address it was opened from."""
-
-    def __init__(self, workspace: Workspace, clock: Callable[[], float] = time.monotonic, address: str = "") -> None:
-        super().__init__(workspace, clock=clock)
-        self.address = address
-        self.frames = PageFrames(self)
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether the engine under it still runs."""
-        return self.workspace.engine.is_alive
-
-
 @dataclass(slots=True, eq=False)
 class Runtime:
-    """Everything that outlives a rerun."""
+    """Everything that outlives a connection.
+
+    loop  where tabs live: the server's own, once it has started
+    """
 
     pool: EnginePool
     tabs: Registry[Tab]
@@ -60,6 +47,8 @@ class Runtime:
     waiting_line: WaitingLine = field(default_factory=WaitingLine)
     entrance: threading.Lock = field(default_factory=threading.Lock)
     attempts: Attempts = field(default_factory=Attempts)
+    lines: Lines = field(default_factory=Lines)
+    loop: asyncio.AbstractEventLoop | None = None
     health: Health = field(init=False)
     admission: Admission = field(init=False)
 
@@ -106,73 +95,15 @@ class Runtime:
 
     def take_back(self, sid: str, owner: str) -> bool:
         """Whether this one may go on with a session whose place was kept."""
-        if not self.tabs.keeps_place(sid) or self.tab(sid, owner) is None:
+        if not self.tabs.keeps_place(sid) or self.tabs.claim(sid, owner) != "yours":
             return False
         self.waiting_line.leave(owner)
         return True
 
-    def tab(self, sid: str | None, owner: str) -> Tab | None:
-        """The tab of this name, if it is this owner's and can be used."""
-        if sid is None or self.tabs.claim(sid, owner) != "yours":
-            return None
-        tab = self.tabs.get(sid)
-        return tab if tab is not None and tab.is_alive else None
-
-    def revive(self, sid: str | None, owner: str, loading: Loading) -> Tab | None:
-        """This owner's tab whose engine has ended, on a running one: its place, its recipes and its name stay.
-
-        Takes over the use of `loading`, but where it returns None.
-        """
-        if sid is None or self.tabs.claim(sid, owner) != "yours":
-            return None
-        tab = self.tabs.get(sid)
-        if tab is None or tab.workspace.loading.model != loading.model:
-            return None
-        with tab.lock:
-            if tab.is_alive:
-                self.pool.leave(loading)
-            else:
-                tab.workspace.move_to(loading)
-        return tab
-
-    def receive(self, tab: Tab, owner: str, wire: Wire) -> Tab:
-        """Run a wire's commands. Returns the tab that goes on: a greeting may have named an older one."""
-        greeting = next((c for c in wire.commands if c.op == "hello"), None)
-        if greeting is not None and not tab.workspace.branches:
-            tab, wire = self._recognise(tab, owner, wire, greeting)
-        tab.receive(wire)
-        return tab
-
-    def _recognise(self, tab: Tab, owner: str, wire: Wire, greeting: Command) -> tuple[Tab, Wire]:
-        sid = greeting.args.get("sid")
-        if not isinstance(sid, str) or sid == tab.sid:
-            return tab, wire
-        claim = self.tabs.claim(sid, owner)
-        known = self.tabs.get(sid)
-        if claim == "unknown" or known is None:
-            return tab, wire
-        if claim == "yours" and self._is_revived(known, owner, tab.workspace.loading.model):
-            self.tabs.drop(tab.sid)
-            return known, wire
-        saved = known.workspace.saved()  # a live tab has it, or its model is gone: this one gets a copy
-        if claim == "yours":
-            self.tabs.drop(sid)
-        args: dict[str, object] = {"solo": known.workspace.solo}
-        if saved:
-            args["recipe"] = to_json(saved)
-        return tab, wire.with_args(greeting.n, args)
-
-    def _is_revived(self, known: Tab, owner: str, running: str) -> bool:
-        """Whether a tab has an engine, if need be the one that runs its model now."""
-        if known.is_alive:
-            return True
-        if known.workspace.loading.model != running:
-            return False
-        loading = self.pool.request(running)
-        if self.revive(known.sid, owner, loading) is None:
-            self.pool.leave(loading)
-            return False
-        return True
+    def tab_of(self, owner: str) -> Tab | None:
+        """The tab that this owner has, or had when its connection was lost."""
+        sid = self.tabs.of_owner(owner)
+        return self.tabs.get(sid) if sid is not None and self.tabs.claim(sid, owner) == "yours" else None
 
     def counters(self) -> EngineCounters:
         """What all engines of this process have done and hold."""
@@ -186,10 +117,20 @@ class Runtime:
                 return closing[-1]
         return None
 
-    def reap(self) -> None:
-        """Free what nobody uses. What is held beyond the budget, the engine frees by itself."""
-        self.tabs.reap()
-        self.pool.close_unused()
+    async def reap_for_good(self) -> None:
+        """Free what nobody uses, now and then. What is held beyond the budget, the engine frees by itself."""
+        while True:
+            await asyncio.sleep(REAP_EVERY_S)
+            try:
+                self.tabs.reap()
+                await asyncio.to_thread(self.pool.close_unused)
+            except Exception:
+                log.exception("freeing unused sessions failed")
+
+    def perform(self, tab: Tab, op: str, args: Args) -> Outcome:
+        """One of the page's commands for a lab, whose script runs in a thread of its own: waits for its end."""
+        assert self.loop is not None, "the server has started"
+        return asyncio.run_coroutine_threadsafe(tab.perform(op, args), self.loop).result()
 
 
 def engine_config(hosting: Hosting) -> EngineConfig:
@@ -222,7 +163,6 @@ def close() -> None:
 def _made() -> Runtime:
     hosting = from_environment(os.environ)
     made = Runtime(EnginePool(engine_config(hosting)), Registry(Limits(grace_s=hosting.grace_s)), hosting)
-    start_reaper(made.reap, REAP_EVERY_S)
     if hosting.metrics_port:
         serve(made, hosting.metrics_port)
     atexit.register(made.pool.close)

@@ -32,43 +32,56 @@ class Lab:
 
 LABS: tuple[Lab, ...] = (
     Lab(
-        "Lower bound from memory bandwidth",
-        "floor",
+        "Roofline",
+        "roofline",
         "explorer.labs.roofline.page",
         "How fast a step could be, and what moves that bound.",
     ),
     Lab(
-        "Without the cache",
+        "With and without the KV cache",
         "without-cache",
         "explorer.labs.without_cache.page",
         "The same tokens decoded with and without the cache, side by side.",
     ),
     Lab(
-        "Prefill against decode",
+        "Prefill and decode",
         "prefill-decode",
         "explorer.labs.prefill_decode.page",
         "One pass over the prompt against one step per new token.",
     ),
     Lab(
         "KV cache memory",
-        "library",
+        "kv-memory",
         "explorer.labs.kv_memory.page",
         "What the cache takes, for any model and any number of sessions.",
     ),
     Lab(
         "FlashAttention, tile by tile",
-        "tiles",
+        "flash-attention",
         "explorer.labs.flash_attention.page",
         "Softmax computed tile by tile, and the memory traffic that saves.",
     ),
 )
 
-CLAIMS = Lab("Claims", "claims", "explorer.claims.page", "What is said about the decode loop, computed again.")
+CLAIMS = Lab("Fact check", "fact-check", "explorer.claims.page", "What is said about the decode loop, computed again.")
+
+BEFORE = {"floor": "roofline", "library": "kv-memory", "tiles": "flash-attention", "claims": "fact-check"}  # old: new
 
 
 def as_page(lab: Lab) -> Page:
     """The entry as Streamlit's navigation takes it."""
     return st.Page(_opener(lab.module), title=lab.title, url_path=lab.url, help=lab.help)
+
+
+def moved(before: str) -> Page:
+    """A page that leads from an address of before to where it is now, with the controls in its query."""
+    lab = next(lab for lab in (*LABS, CLAIMS) if lab.url == BEFORE[before])
+
+    def lead_on() -> None:
+        query = {name: st.query_params.get_all(name) for name in st.query_params}
+        st.switch_page(as_page(lab), query_params=query)
+
+    return st.Page(lead_on, title=lab.title, url_path=before, visibility="hidden")
 
 
 def link(url: str, words: str, **controls: str) -> None:

@@ -6,13 +6,11 @@ the Step page's, so that going back there shows it.
 
 from __future__ import annotations
 
-import secrets
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from explorer.hosting.runtime import Tab, runtime
-from explorer.live.wire import Command, Wire
+from explorer.hosting.runtime import runtime
 from explorer.pages import tab as this_tab
 from explorer.pages import tab_names, waiting
 from explorer.pages.loading import running_model
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
     from engine.session import DecodeSession
 
-PATIENCE = 400  # times a command is asked for again, 0.3 s each: a prefill on a slow machine
 _FIRST = EXAMPLES[0]
 _ASKED = "loupe_lab_prefill"
 _MEMORY = "lab_memory"
@@ -43,9 +40,9 @@ def live_session() -> DecodeSession | None:
 
 def engine() -> LLMEngine | None:
     """The engine of this tab, else the default model's, loaded with progress. None: the page says why it cannot be."""
-    tab = this_tab.known()
-    if tab is not None:
-        return tab.workspace.engine
+    found = loaded_engine()
+    if found is not None:
+        return found
     there = runtime()
     loading = running_model(there.pool, there.hosting)
     if loading is None:
@@ -55,9 +52,10 @@ def engine() -> LLMEngine | None:
 
 
 def loaded_engine() -> LLMEngine | None:
-    """The engine of this tab where it has one. Loads nothing."""
+    """The engine of this tab where it has one that runs. Loads nothing."""
     tab = this_tab.known()
-    return tab.workspace.engine if tab is not None else None
+    found = tab.workspace.engine if tab is not None else None
+    return found if found is not None and found.is_alive else None
 
 
 def session_or_offer(what: str) -> DecodeSession | None:
@@ -80,32 +78,17 @@ def nothing_yet(what: str) -> None:
 
 
 def _prefill_first() -> None:
-    tab = this_tab.entered({})
+    tab = this_tab.entered()
     if tab is None:
         return
     st.session_state.pop(_ASKED, None)
-    if (
-        tab.workspace.active is not None and tab.workspace.active.records
-    ):  # its engine had ended: it goes on in this one
-        problem = command(tab, "hello")
-    else:
-        problem = command(tab, "prefill", prompt=_FIRST.prompt, mode=_FIRST.mode)
-    if problem:
-        st.text(problem)
+    is_lost = tab.workspace.active is not None and tab.workspace.active.records  # its engine had ended: it goes on
+    args = {"solo": tab.workspace.solo} if is_lost else {"prompt": _FIRST.prompt, "mode": _FIRST.mode}
+    outcome = runtime().perform(tab, "hello" if is_lost else "prefill", args)
+    if outcome.error is not None:
+        st.text(outcome.error[1])
     else:
         st.rerun()
-
-
-def command(tab: Tab, op: str, **args: object) -> str:
-    """Run one of the Step page's commands, to its end. Returns what went wrong, in words; empty where nothing did."""
-    greeting = Command(1, "hello", {"solo": tab.workspace.solo})  # a greeting says how the tab steps
-    wire = Wire(f"lab{secrets.token_hex(8)}", None, 0, 0, 0, (greeting, Command(2, op, args)))
-    for _ in range(PATIENCE):
-        tab.receive(wire)
-        answer = tab.log.answers.get(2)
-        if answer is not None:
-            return answer.error[1] if answer.error else ""
-    return "The engine is busy with other work. Try again in a moment."
 
 
 def take_back() -> None:
@@ -113,8 +96,14 @@ def take_back() -> None:
     if this_tab.known() is not None:
         return
     sid, owner = waiting.remembered(_MEMORY), tab_names.owner()
-    if sid is not None and runtime().take_back(sid, owner):
-        tab_names.set_sid(sid)
+    if sid is not None:
+        runtime().take_back(sid, owner)
+
+
+def payer() -> str:
+    """The name that the engine counts this tab's heavy work under: its session's, where it has one."""
+    owner = tab_names.owner()
+    return runtime().tabs.of_owner(owner) or owner
 
 
 def lengths(engine: LLMEngine) -> tuple[int, ...]:

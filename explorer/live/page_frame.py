@@ -1,31 +1,33 @@
-"""The frame a tab gets after its commands: what it lacks of the session, and the answers it waits for.
+"""The frames of one connection: what the page lacks of the session, and the answers it waits for.
 
-Only what the browser does not hold is sent, of records, tokens, spellings and the recipe alike: a step of a long
-run costs what a step of a short one does. The epoch it reports names a history; the same number is
-never given to two histories, not of another branch and not after a restart, so a match is proof. Where a
-history was cut (a rewind, a forced token, a fork), the records that both have are not sent again.
+Only what the page does not hold is sent, of records, tokens, spellings, the recipe and everything else alike: a step of
+a long run costs what a step of a short one does. Where a history was cut (a rewind, a forced token, a fork), the
+records that both have are not sent again.
 """
 
 from __future__ import annotations
 
-import itertools
+import asyncio
 import logging
-import secrets
-from concurrent.futures import wait
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import LoupeError
 from engine.facts import ModelInfo
-from engine.records import StepRecord
 from explorer.links.link import to_query
 from explorer.links.write import link_note
-from explorer.live.driver import Answer, TabDriver
+from explorer.live.commands import Outcome
 from explorer.live.frame import Json, Planes, pack
+from explorer.live.histories import Records
+from explorer.live.messages import Held
 from explorer.live.model_payload import examples_json, model_json, presets_json
 from explorer.live.record_payload import JsonObject, sampling_json, step_json
 from explorer.live.spellings import Spellings, common_length
+from explorer.live.tab import MountLog, Tab
 from explorer.live.token_payload import SPLIT_REACH, pieces_json
 from explorer.operations.measurements import floor_json, machine_json
 from explorer.workspace.branch import Branch
@@ -37,113 +39,126 @@ log = logging.getLogger(__name__)
 ATTENTION_AT_ONCE = 4  # newest of the steps sent that bring their attention along: about what the engine still has
 ATTENTION_PATIENCE_S = 0.25  # beyond, the page asks for it by itself
 
-HISTORIES = 4  # a page that reports an older one gets everything again
-
-Records = tuple[StepRecord, ...]
-
-_epochs = itertools.count(secrets.randbelow(2**40))  # another start for every process
+Attention = Mapping[int, NDArray[np.float32]]  # by the identity of a record
 
 
 class PageFrames:
-    """Makes the frames of one tab."""
+    """Makes the frames of one connection to a tab.
 
-    def __init__(self, driver: TabDriver) -> None:
-        self._driver = driver
-        self._shown: tuple[str, int] | None = None  # a session, and its own epoch
-        self._epoch = next(_epochs)
-        self._histories: dict[int, Records] = {}  # what was sent under the latest epochs
-        self._count = 0
+    have  the history the page holds already
+    """
+
+    def __init__(self, tab: Tab, log: MountLog, have: Held | None) -> None:
+        self._tab = tab
+        self._log = log
+        self._epoch = have.epoch if have else None
+        self._records = tab.histories.held(have.epoch, have.steps) if have else ()
+        self._sent: dict[str, Json] = {}
+        self._answered = 0  # answers up to this number are on their way
+        self._number_with_steps = 0  # of the last frame that brought steps or took some away
+        self.is_greeted = False  # until then there is no session yet, which is not the same as none
         self._spellings = Spellings()
         self._model: tuple[ModelInfo, JsonObject] | None = None
 
-    def build(self) -> bytes:
-        """The frame for the page instance that spoke last."""
-        with self._driver.lock:
-            planes = Planes()
-            wire, mount = self._driver.wire, self._driver.log
-            workspace = self._driver.workspace
-            ids: set[int] = set()
-            self._count += 1
-            header: JsonObject = {
-                "frame": self._count,  # Streamlit passes the same bytes on only once, and the page would not ask again
-                "mount": wire.mount if wire else None,
-                "ack": mount.done,
-                "busy": _busy(self._driver),
-                "answers": [_answer_json(mount.answers[n], planes, ids) for n in sorted(mount.answers)],
-                "model": {**self._model_json(workspace.engine.info), "id": workspace.model_id},
-                "machine": machine_json(workspace.engine.machine),
-                "presets": presets_json(),
-                "examples": examples_json(),
-                "limits": workspace.hosting.public(),
-                "link": _link_json(workspace),
-                "settings": _settings_json(workspace),
-                "shared": workspace.shared is not None,
-                "undo": _undo_json(workspace),
-                "session": None,
-            }
-            if workspace.active is not None:
-                header.update(self._session(workspace, workspace.active, planes, ids))
-            header["pieces"] = pieces_json(ids, workspace.engine.tokenizer)
-            return pack(header, planes)
+    async def build(self, number: int, said: Mapping[str, Json]) -> bytes | None:
+        """A frame with all that is new and with what is `said` beside it; None where nothing is."""
+        branch = self._tab.workspace.active
+        records = branch.records if branch else ()
+        attention = await _attention_of(branch, records[common_length(self._records, records) :]) if branch else {}
+        planes, ids, header = Planes(), set[int](), dict(said)
+        answers = [(n, *self._log.answers[n]) for n in sorted(self._log.answers) if n > self._answered]
+        if answers:
+            self._answered = answers[-1][0]
+            header["answers"] = [_answer_json(n, op, outcome, planes, ids) for n, op, outcome in answers]
+        self._add_changes(header, self._state())
+        self._add_session(header, planes, ids, attention)
+        if "steps" in header:
+            self._number_with_steps = number
+        if not header:
+            return None
+        pieces = pieces_json(ids, self._tab.workspace.engine.tokenizer)
+        if pieces:
+            header["pieces"] = pieces
+        return pack({"frame": number, **header}, planes)
+
+    def are_on_screen(self, drawn: int) -> bool:
+        """Whether all steps are, where the page has drawn frame `drawn`."""
+        branch = self._tab.workspace.active
+        records = branch.records if branch else ()
+        return drawn >= self._number_with_steps and common_length(self._records, records) == len(records)
+
+    def _add_changes(self, header: JsonObject, state: JsonObject) -> None:
+        for name, value in state.items():
+            if name not in self._sent or self._sent[name] != value:
+                header[name] = self._sent[name] = value
+
+    def _state(self) -> JsonObject:
+        """What is sent whenever it is another than before."""
+        tab, workspace = self._tab, self._tab.workspace
+        return {
+            "ack": self._log.done,
+            "busy": _busy(tab),
+            "play": tab.autoplay.json(),
+            "model": {**self._model_json(workspace.engine.info), "id": workspace.model_id},
+            "machine": machine_json(workspace.engine.machine),
+            "presets": presets_json(),
+            "examples": examples_json(),
+            "limits": workspace.hosting.public(),
+            "link": _link_json(workspace),
+            "settings": _settings_json(workspace),
+            "shared": workspace.shared is not None,
+            "undo": _undo_json(workspace),
+        }
 
     def _model_json(self, info: ModelInfo) -> JsonObject:
-        """Made once per model: what is in every frame and never changes is a quarter of the work of making it."""
+        """Made once per model: most of what is known about one never changes."""
         if self._model is None or self._model[0] is not info:
             self._model = (info, model_json(info))
         return self._model[1]
 
-    def _session(self, workspace: Workspace, branch: Branch, planes: Planes, ids: set[int]) -> JsonObject:
+    def _add_session(self, header: JsonObject, planes: Planes, ids: set[int], attention: Attention) -> None:
+        """The run on screen, as far as it is other than what was sent."""
+        workspace = self._tab.workspace
+        branch = workspace.active
+        if branch is None:
+            self._epoch, self._records = None, ()
+            if self.is_greeted:
+                self._add_changes(header, {"session": None})
+            return
         snapshot = branch.session.snapshot
-        epoch = self._epoch_of(branch.session.id, snapshot.epoch)
-        wire = self._driver.wire
-        held = self._held(wire.epoch, wire.steps) if wire else ()
-        start = common_length(held, snapshot.records)
+        epoch = self._tab.histories.epoch_of(branch.session.id, snapshot.epoch, snapshot.records)
+        start = common_length(self._records, snapshot.records)
         new = snapshot.records[start:]
-        self._remember(epoch, snapshot.records)
-        header: JsonObject = {
-            "session": _session_json(workspace, branch, epoch, start),
-            "steps_from": start,
-            "keeps": wire.epoch if wire and start else None,
-            "steps": _steps_json(branch, new, planes),
-        }
-        ids |= self._spellings.needed(snapshot.records, start)
-        if new or len(held) != len(snapshot.records):  # else the browser has them: they came with the steps it holds
+        facts = _facts_json(workspace, branch, epoch)
+        is_cut = epoch != self._epoch or len(self._records) != len(snapshot.records)
+        if new or is_cut or self._sent.get("session") != facts:
+            self._sent["session"] = facts
+            header["session"] = {**facts, **_recipe_json(workspace, start)}
+        if new or is_cut:
+            header["steps_from"], header["keeps"] = start, self._epoch if start else None
+            header["steps"] = _steps_json(branch, new, attention, planes)
+            ids |= self._spellings.needed(snapshot.records, start)
             settled = max(0, len(snapshot.recipe.prompt_ids) + start - SPLIT_REACH) if start else 0
             header["tokens_from"] = settled
             header["tokens"] = branch.tokens.json(snapshot.recipe.token_ids, snapshot.roles, settled)
-        return header
-
-    def _held(self, epoch: int | None, steps: int) -> Records:
-        """The records a browser has that reports so many steps of a history."""
-        return () if epoch is None else self._histories.get(epoch, ())[:steps]
-
-    def _remember(self, epoch: int, records: Records) -> None:
-        self._histories[epoch] = records
-        while len(self._histories) > HISTORIES:
-            del self._histories[min(self._histories)]  # epochs only grow
-
-    def _epoch_of(self, session: str, session_epoch: int) -> int:
-        if self._shown != (session, session_epoch):
-            self._shown = (session, session_epoch)
-            self._epoch = next(_epochs)
-        return self._epoch
+        self._epoch, self._records = epoch, snapshot.records
 
 
-def _busy(driver: TabDriver) -> JsonObject | None:
-    if driver.job is None and not driver.backlog:
+def _busy(tab: Tab) -> JsonObject | None:
+    """The command under way, once it takes longer than a moment."""
+    if tab.under_way is None or not tab.takes_long:
         return None
-    known = driver.workspace.activity.progress()
-    words, done, total = known or (driver.job.command.op if driver.job else "working", 0, 0)
+    words, done, total = tab.workspace.activity.progress() or (tab.under_way.op, 0, 0)
     return {"text": words, "done": done, "total": total}
 
 
-def _answer_json(answer: Answer, planes: Planes, ids: set[int]) -> JsonObject:
-    if answer.error is not None:
-        kind, message = answer.error
-        return {"n": answer.n, "op": answer.op, "ok": False, "error": {"kind": kind, "message": message}}
-    assert answer.value is not None, "an answer has a value or an error"
-    ids |= answer.value.ids
-    return {"n": answer.n, "op": answer.op, "ok": True, "value": answer.value.render(planes)}
+def _answer_json(n: int, op: str, outcome: Outcome, planes: Planes, ids: set[int]) -> JsonObject:
+    if outcome.error is not None:
+        kind, message = outcome.error
+        return {"n": n, "op": op, "ok": False, "error": {"kind": kind, "message": message}}
+    assert outcome.value is not None, "an outcome has a value or an error"
+    ids |= outcome.value.ids
+    return {"n": n, "op": op, "ok": True, "value": outcome.value.render(planes)}
 
 
 def _link_json(workspace: Workspace) -> JsonObject:
@@ -175,26 +190,30 @@ def _settings_json(workspace: Workspace) -> JsonObject:
     }
 
 
-def _session_json(workspace: Workspace, branch: Branch, epoch: int, held: int) -> JsonObject:
-    """The run's facts, without what came with the `held` steps that the browser has of it."""
+def _facts_json(workspace: Workspace, branch: Branch, epoch: int) -> JsonObject:
     saved = workspace.saved()
     assert saved is not None, "a session on screen can be saved"
-    model = workspace.shared_model()
     records = branch.records
     return {
         "sid": workspace.sid,
         "epoch": epoch,
         "branch": branch.id,
         "branches": [_branch_json(other) for other in workspace.branches],
-        **({} if held else {"prompt": workspace.prompt}),
         "mode": workspace.mode,
         "notes": list(workspace.notes),
         **_settings_json(workspace),
         "finish_reason": records[-1].finish_reason if records else None,
-        "recipe": since({**to_json(saved), "model_id": workspace.model_id}, held),
         "url": to_query(workspace.current_link()),
-        "link_note": link_note(saved, model),
+        "link_note": link_note(saved, workspace.shared_model()),
     }
+
+
+def _recipe_json(workspace: Workspace, held: int) -> JsonObject:
+    """The recipe, without what came with the `held` steps that the page has of it."""
+    saved = workspace.saved()
+    assert saved is not None, "a session on screen can be saved"
+    recipe = since({**to_json(saved), "model_id": workspace.model_id}, held)
+    return {"recipe": recipe, **({} if held else {"prompt": workspace.prompt})}
 
 
 def _branch_json(branch: Branch) -> JsonObject:
@@ -209,29 +228,32 @@ def _branch_json(branch: Branch) -> JsonObject:
     }
 
 
-def _steps_json(branch: Branch, records: tuple[StepRecord, ...], planes: Planes) -> list[Json]:
-    attention = _attention_of(branch, records[-ATTENTION_AT_ONCE:])
+def _steps_json(branch: Branch, records: Records, attention: Attention, planes: Planes) -> list[Json]:
     info = branch.session.engine.info
     return [
-        {**step_json(record, planes, attention.get(record.index)), "floor": floor_json(record, info)}
+        {**step_json(record, planes, attention.get(id(record))), "floor": floor_json(record, info)}
         for record in records
     ]
 
 
-def _attention_of(branch: Branch, records: tuple[StepRecord, ...]) -> dict[int, NDArray[np.float32]]:
-    """Attention by step, as far as it comes soon. What does not is asked for by the page when it is looked at."""
+async def _attention_of(branch: Branch, records: Records) -> Attention:
+    """Attention, as far as it comes soon. What does not is asked for by the page when it is looked at."""
+    if not records:
+        return {}
     try:
-        asked = {record.index: branch.attention(record) for record in records}
+        asked = [(record, branch.attention(record)) for record in records[-ATTENTION_AT_ONCE:]]
     except LoupeError:
         return {}
-    wait(asked.values(), timeout=ATTENTION_PATIENCE_S)
-    found = {}
-    for step, future in asked.items():
-        if not future.done():
-            continue
-        error = future.exception()
-        if error is None:
-            found[step] = future.result()
-        else:
-            log.warning("no attention for step %d: %s", step, error)
-    return found
+    late = [asyncio.wrap_future(future) for _, future in asked if not future.done()]
+    if late:
+        await asyncio.wait(late, timeout=ATTENTION_PATIENCE_S)
+    return {id(record): future.result() for record, future in asked if _has_come(future)}
+
+
+def _has_come(future: Future[Any]) -> bool:
+    if not future.done():
+        return False
+    error = future.exception()
+    if error is not None:
+        log.warning("no attention for a step: %s", error)
+    return error is None

@@ -113,6 +113,20 @@ def session_of(
     return session
 
 
+def move_to_running_engine(workspace: Workspace) -> Running:
+    """Go on with another engine of the same model, where this one has ended."""
+    activity, pool = workspace.activity, workspace.pool
+    activity.incoming = loading = pool.request(workspace.loading.model)
+    try:
+        yield loading.future
+    except BaseException:
+        pool.leave(loading)
+        raise
+    activity.incoming = None
+    workspace.move_to(loading)
+    return plain()
+
+
 def rebuild_lost(workspace: Workspace) -> Running:
     """Let every run whose engine has ended go on in the one that took its place."""
     for branch in workspace.branches:
@@ -167,7 +181,7 @@ def _say_what_changed(workspace: Workspace, link: Link) -> None:
         )
 
 
-def _again(workspace: Workspace, link: Link, index: int) -> Generator[Future[Any], Any, bool]:
+def _again(workspace: Workspace, link: Link, index: int) -> Generator[Future[Any] | float, Any, bool]:
     """One step of a link. False where nothing more can be decoded."""
     change: Settings | None = link.history.get(index)
     if change is not None:
@@ -188,7 +202,7 @@ def _again(workspace: Workspace, link: Link, index: int) -> Generator[Future[Any
     return True
 
 
-def _forced(workspace: Workspace, link: Link, index: int) -> Generator[Future[Any], Any, None]:
+def _forced(workspace: Workspace, link: Link, index: int) -> Generator[Future[Any] | float, Any, None]:
     if index in link.forced:
         yield from run_steps.force(workspace, {"step": index, "token_id": link.forced[index]})
 

@@ -1,7 +1,8 @@
-"""What an operation is: a generator that yields the Futures it waits for and returns an answer.
+"""What an operation is: a generator that yields what it waits for and returns an answer.
 
-So one thread can drive many and none blocks longer than it wants to. An operation changes the workspace
-only after the last Future that could fail: an error leaves the session as it was.
+It waits for the engine's Futures, or for a number of seconds. So one event loop carries out everybody's, and none holds
+it up. An operation changes the workspace only after the last Future that could fail: an error leaves the session as
+it was.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Value:
     ids: frozenset[int] = frozenset()
 
 
-Running: TypeAlias = Generator["Future[Any]", Any, Value]
+Running: TypeAlias = Generator["Future[Any] | float", Any, Value]
 Operation: TypeAlias = Callable[[Workspace, Args], Running]
 
 

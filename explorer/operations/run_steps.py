@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from engine.config import PRESETS, Recipe, SamplingParams, StopRules
 from engine.errors import SessionError, UnknownToken
 from explorer.engines import bridge
-from explorer.hosting.pace import ALARM
 from explorer.operations import checked
 from explorer.operations.checked import BadCommand
 from explorer.operations.new_session import new_session, placed
@@ -66,7 +65,7 @@ def step(workspace: Workspace, args: Args) -> Running:
     auto = checked.flag(args.get("auto", False), "auto")
     pause = workspace.pace.wait_s()
     if pause > 0:
-        yield ALARM.after(pause)
+        yield pause
     workspace.activity.session = branch.session
     record = yield branch.session.step(auto=auto)
     branch.look_ahead(record)

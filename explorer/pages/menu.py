@@ -5,13 +5,19 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.navigation.page import Page
 
+from explorer.glossary import page as glossary
 from explorer.labs import catalogue
 from explorer.pages import class_page, step
 
 
 def pages(*, has_class_page: bool) -> dict[str, list[Page]]:
     """Pages by heading, as `st.navigation` takes them. The class page has an address and no entry: it is the host's."""
-    alone = [st.Page(step.page, title="Step", default=True), catalogue.as_page(catalogue.CLAIMS)]
+    alone = [
+        st.Page(step.page, title="Step", default=True),
+        catalogue.as_page(catalogue.CLAIMS),
+        st.Page(glossary.page, title="Glossary", url_path="glossary", help="The terms of the field in plain English."),
+    ]
     if has_class_page:
         alone.append(st.Page(class_page.page, title="The class", url_path="class", visibility="hidden"))
+    alone += [catalogue.moved(before) for before in catalogue.BEFORE]
     return {"": alone, catalogue.SECTION: [catalogue.as_page(lab) for lab in catalogue.LABS]}

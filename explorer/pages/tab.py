@@ -1,15 +1,14 @@
-"""This browser tab on the server: found again, or made, with a place for it where there is a line."""
+"""This browser tab on the server, for a lab: found again, or made, with a place for it where there is a line."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
 from explorer.hosting.connections import CONNECTIONS
 from explorer.hosting.limits import NotHere
-from explorer.hosting.runtime import Tab, hold, runtime
+from explorer.hosting.runtime import hold, runtime
 from explorer.hosting.waiting_line import Waiting
+from explorer.live.tab import Tab
 from explorer.pages import tab_names, waiting
 from explorer.pages.loading import running_model
 
@@ -17,34 +16,27 @@ from explorer.pages.loading import running_model
 def known() -> Tab | None:
     """The tab as it is; None where it has asked for nothing yet. Loads nothing and waits for nothing."""
     owner = tab_names.owner()
-    tab = runtime().tab(tab_names.sid(), owner)
+    tab = runtime().tab_of(owner)
     if tab is not None:
         hold(tab.sid, owner, tab_names.connection())
     return tab
 
 
-def entered(link: Mapping[str, Sequence[str]]) -> Tab | None:
-    """The tab, made where there is none; None while there is no model to make it on, or no place: the page says so.
-
-    One whose engine has ended goes on in another that runs the same model.
-    link  the query that a new tab is to follow; a lab's own controls are none
-    """
-    tab = known() or _made_or_revived(link)
+def entered() -> Tab | None:
+    """The tab, made where there is none; None while there is no model to make it on, or no place: the page says so."""
+    tab = known() or _made()
     if tab is not None:
         hold(tab.sid, tab_names.owner(), tab_names.connection())
     return tab
 
 
-def _made_or_revived(link: Mapping[str, Sequence[str]]) -> Tab | None:
+def _made() -> Tab | None:
     there, owner = runtime(), tab_names.owner()
     loading = running_model(there.pool, there.hosting)
     if loading is None:
         return None
-    revived = there.revive(tab_names.sid(), owner, loading)
-    if revived is not None:
-        return revived
     try:
-        admitted = there.admit(owner, link, loading, CONNECTIONS.address(tab_names.connection()))
+        admitted = there.admit(owner, {}, loading, CONNECTIONS.address(tab_names.connection()))
     except NotHere as error:
         there.pool.leave(loading)
         st.text(str(error))
@@ -53,5 +45,4 @@ def _made_or_revived(link: Mapping[str, Sequence[str]]) -> Tab | None:
         there.pool.leave(loading)
         waiting.line()
         return None
-    tab_names.set_sid(admitted.sid)
     return admitted

@@ -1,7 +1,7 @@
-"""What a browser tab's Streamlit session remembers: two names and nothing else.
+"""What a browser tab's Streamlit session remembers: one name and nothing else.
 
 Streamlit keeps this for minutes after a tab is gone, and throws it away at a reload. So it holds no tensor
-and no session, only the names under which runtime.py finds them.
+and no session, only the secret name under which runtime.py finds them, and which the page says over the live line.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import streamlit as st
 from explorer.hosting.connections import HEADER
 
 _OWNER = "loupe_owner"
-_SID = "loupe_sid"
 
 
 def owner() -> str:
@@ -27,18 +26,3 @@ def owner() -> str:
 def connection() -> str | None:
     """The browser connection behind this run of the page; None once it is gone."""
     return st.context.headers.get(HEADER)
-
-
-def sid() -> str | None:
-    """The name of the session this tab works on."""
-    return cast("str | None", st.session_state.get(_SID))
-
-
-def payer() -> str:
-    """The name that the engine counts this tab's heavy work under: its session's, where it has one."""
-    return sid() or owner()
-
-
-def set_sid(value: str) -> None:
-    """Work on another session from now on."""
-    st.session_state[_SID] = value

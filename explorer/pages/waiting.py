@@ -35,7 +35,6 @@ def _line() -> None:
     CONNECTIONS.keep(tab_names.connection(), ("line", owner), lambda: there.waiting_line.leave(owner))
     sid = remembered()
     if sid is not None and there.take_back(sid, owner):
-        tab_names.set_sid(sid)
         st.rerun()
     waiting = there.ask(owner)
     if waiting is None:

@@ -50,7 +50,7 @@ def test_axe_finds_nothing_serious(step_page: StepPage, theme: str):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_links_in_captions_can_be_read(page: Page, app_url: str, theme: str):
     page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
-    page.goto(f"{app_url}/claims")
+    page.goto(f"{app_url}/fact-check")
     expect(page.get_by_text("source:").first).to_be_visible()
     assert eventually_none(lambda: pale_captions(page)) == [], "once the page has faded in"
 
@@ -73,7 +73,7 @@ def eventually_none(find: Callable[[], list[str]]) -> list[str]:
 
 def test_the_page_has_one_first_heading_and_each_panel_one_of_its_own(step_page: StepPage):
     assert step_page.page.locator("h1").count() == 1
-    assert step_page.page.locator(".lp-panel h2").all_inner_texts() == [
+    assert step_page.page.locator("h2.lp-title").all_inner_texts() == [
         "KV cache",
         "Attention",
         "Next token",
@@ -122,3 +122,16 @@ def test_arrows_choose_a_head_and_say_what_it_reads(step_page: StepPage):
     expect(grid.locator("[role=gridcell]")).to_have_count(1)
     assert spoken(grid).startswith(f"layer {before['layer'] + 1}, head {before['head'] + 1}, reads “")
     assert step_page.selected == 1, "the arrows did not look back"
+
+
+def test_a_panel_a_slider_and_a_station_say_what_they_are(step_page: StepPage):
+    page = step_page.prefilled("The cat sat").page
+    page.locator(".panel-kv .what-is").click()
+    expect(page.locator(".popover-term:popover-open")).to_contain_text("The keys and values of all tokens so far")
+    page.keyboard.press("Escape")
+    page.locator(".lp-slider [data-term='top-p']").hover()
+    expect(page.locator(".lp-tip:popover-open")).to_contain_text("Only the likeliest tokens that together reach")
+    page.mouse.move(5, 5)
+    page.locator(".station[data-station='in']").focus()
+    page.keyboard.press("Tab")
+    expect(page.locator(".lp-tip:popover-open")).to_contain_text("One run of tokens through all layers")

@@ -34,13 +34,13 @@ def test_a_link_with_another_model_asks_and_can_be_followed_without_it(page: Pag
 
 
 def test_a_link_fetches_no_config_before_somebody_says_so(page: Page, app_url: str):
-    page.goto(f"{app_url}/library?from=from+the+Hub&hub=somebody/some-model")
+    page.goto(f"{app_url}/kv-memory?from=from+the+Hub&hub=somebody/some-model")
     expect(page.get_by_text("The config.json of somebody/some-model is not here.")).to_be_visible()
     expect(page.get_by_role("button", name="Fetch it")).to_be_visible()
 
 
 def test_an_address_in_a_config_is_text(page: Page, app_url: str):
-    page.goto(f"{app_url}/library?from=a+config&config={quote(json.dumps(CONFIG))}")
+    page.goto(f"{app_url}/kv-memory?from=a+config&config={quote(json.dumps(CONFIG))}")
     expect(page.get_by_text("the config.json pasted here").last).to_be_visible()
     assert page.locator("a[href*=evil], a[href^=mailto]").count() == 0
 

@@ -57,7 +57,7 @@ def test_looking_back_changes_nothing_and_needs_no_request(step_page: StepPage):
     step_page.wait_for_selected(2)
     assert step_page.ids == ids
     assert step_page.steps == 5
-    steps_asked = "store.wire.pending('step')"
+    steps_asked = "store.line.pending('step')"
     assert step_page.store(steps_asked) == 0
     assert int(step_page.shown("ack")) - int(asked) <= 4, "only settled selections were reported"
 
@@ -103,7 +103,7 @@ def test_choosing_heads_during_a_run_loses_and_doubles_no_step(step_page: StepPa
         step_page.store(f"store.select({{ layer: {turn % 30}, head: {turn % 9} }})")
         step_page.page.wait_for_timeout(20)
     step_page.press("p")
-    step_page.page.wait_for_function("() => window.__loupe.wire.pending('step') === 0")
+    step_page.page.wait_for_function("() => window.__loupe.line.pending('step') === 0")
     count = step_page.steps
     assert count > 3
     assert step_page.store("store.steps.map((step) => step.index)") == list(range(count))
@@ -144,7 +144,7 @@ def test_play_draws_until_it_is_paused(step_page: StepPage):
     step_page.prefilled("Once upon a time").press("p")
     step_page.page.wait_for_function("() => window.__loupe.steps.length > 3")
     step_page.press("p")
-    step_page.page.wait_for_function("() => window.__loupe.wire.pending('step') === 0")
+    step_page.page.wait_for_function("() => window.__loupe.line.pending('step') === 0")
     reached = step_page.steps
     step_page.page.wait_for_timeout(700)
     assert step_page.steps == reached
@@ -187,20 +187,17 @@ def test_a_chat_turn_shows_what_the_template_inserted(step_page: StepPage):
     assert set(roles) == {"template", "prompt", "generated"}
 
 
-def test_a_press_is_a_click_and_play_is_autoplay(step_page: StepPage):
+def test_play_is_asked_for_once_and_the_server_makes_the_steps(step_page: StepPage):
     step_page.preset("greedy").prefilled("The cat sat")
     step_page.page.evaluate(
         "() => { const store = window.__loupe, send = store.send.bind(store); window.said = [];"
-        " store.send = (op, args) => { window.said.push([op, Boolean(args?.auto)]); return send(op, args); }; }"
+        " store.send = (op, args) => { window.said.push(op); return send(op, args); }; }"
     )
     step_page.step()
     step_page.press("p")
     step_page.page.wait_for_function("() => window.__loupe.steps.length >= 4")
     step_page.press("p")
-    said = [auto for op, auto in step_page.page.evaluate("window.said") if op == "step"]
-    assert said[0] is False
-    assert len(said) > 2
-    assert all(said[1:])
+    assert [op for op in step_page.page.evaluate("window.said") if op != "select"] == ["step", "play", "pause"]
 
 
 def test_stepping_alone_is_switched_on_shown_and_kept_over_a_reload(step_page: StepPage):

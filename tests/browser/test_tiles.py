@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 def test_tiles_are_scrubbed_in_the_browser_and_the_link_keeps_the_place(step_page: StepPage):
     step_page.preset("greedy").prefilled("The cat sat").step(3)
     page = step_page.page
-    page.goto(f"{step_page.url}/tiles?layer=12&head=5&size=2")
+    page.goto(f"{step_page.url}/flash-attention?layer=12&head=5&size=2")
     walk = page.locator(".tile-walk")
     expect(walk).to_have_attribute("data-tiles", "3")  # three prompt tokens and three fed, two a tile
     expect(walk).to_have_attribute("data-tile", "1")
@@ -32,7 +32,7 @@ def test_tiles_are_scrubbed_in_the_browser_and_the_link_keeps_the_place(step_pag
 
 def test_a_claims_link_shows_it_alone_and_its_run_says_what_was_measured(step_page: StepPage):
     page = step_page.page
-    page.goto(f"{step_page.url}/claims?topic=What+the+cache+holds")
+    page.goto(f"{step_page.url}/fact-check?topic=What+the+cache+holds")
     claim = page.locator(".st-key-claim_kv-depend-on-the-token-alone")
     claim.get_by_role("link", name="Link").click()
     expect(page.locator(".st-key-all_claims button")).to_be_visible()

@@ -15,7 +15,7 @@ from explorer.engines.pool import EnginePool
 from explorer.hosting import runtime
 from explorer.hosting.leases import Registry
 from explorer.hosting.runtime import Runtime
-from tests.explorer.page_client import Page
+from tests.explorer.page_client import LOOP, Page
 
 CHAT = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n"
 
@@ -70,6 +70,19 @@ def pool(config: EngineConfig) -> Iterator[EnginePool]:
     made.request().future.result(timeout=120)
     yield made
     made.close()
+
+
+@pytest.fixture(autouse=True)
+def event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no server has started, tabs live on a loop of the tests."""
+    made = runtime._made
+
+    def with_loop() -> Runtime:
+        there = made()
+        there.loop = LOOP
+        return there
+
+    monkeypatch.setattr(runtime, "_made", with_loop)
 
 
 @pytest.fixture

@@ -19,13 +19,13 @@ export class LinkQuestion {
   }
 
   draw() {
-    const { link, wire } = this.store;
+    const { link, line } = this.store;
     const wanted = link?.asks;
     this.node.hidden = !wanted;
     if (!wanted) return;
     setText(this.words, `This link asks for another model: ${wanted}. It is not loaded. Loading it reads its files from this computer or, where they are not here, downloads them from the Hugging Face Hub.`);
     setText(this.load, `Load ${wanted}`);
-    this.load.disabled = this.without.disabled = wire.pending('follow_link') > 0;
+    this.load.disabled = this.without.disabled = line.pending('follow_link') > 0;
   }
 
   async #answer(load) {

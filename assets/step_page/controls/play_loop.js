@@ -1,26 +1,30 @@
 /**
- * Play: asks for step n + 1 only when step n is on screen. It pauses at once and never runs ahead of what is seen.
+ * Play, as it is shown: what was pressed last, at once, and then what the server says. The server asks for step after step,
+ * each once the one before has been drawn here (store/live_line.js), so play never runs ahead of what is seen.
  *
- * Drawing happens in animation frames, and a hidden tab gets none: there the loop stops by itself.
+ * Looking at another step pauses, and so does a hidden tab.
  */
 
 /** Steps per second by notch of the speed slider; Infinity is as fast as steps come. */
 export const SPEEDS = [0.5, 1, 2, 3, 5, 8, 12, 20, Infinity];
 
 export class PlayLoop {
-  /** @param {() => Promise<any>|null} step asks for one step; null where there is none to ask for */
-  constructor(store, step, onChange) {
+  /** @param {() => void} onChange @param {(message: string) => void} onError why play has ended */
+  constructor(store, onChange, onError) {
     this.store = store;
-    this.step = step;
     this.onChange = onChange;
-    this.playing = false;
+    this.onError = onError;
+    this.asked = null; // {on}: pressed, and not answered yet
     this.speed = 5;
-    this.asked = 0;
-    this.timer = 0;
-    this.onDrawn = () => this.#next();
+    this.error = store.play.error;
     this.onHidden = () => document.hidden && this.pause();
-    store.addEventListener('drawn', this.onDrawn);
+    this.onStore = ({ detail }) => this.#follow(detail);
+    store.addEventListener('change', this.onStore);
     document.addEventListener('visibilitychange', this.onHidden);
+  }
+
+  get playing() {
+    return this.asked?.on ?? this.store.play.on;
   }
 
   toggle() {
@@ -29,38 +33,43 @@ export class PlayLoop {
   }
 
   start() {
-    this.playing = true;
-    this.asked = 0;
-    this.onChange();
-    this.#next();
+    this.store.follow();
+    this.#ask(true, 'play', { speed: this.speed === Infinity ? null : this.speed });
   }
 
   pause() {
-    if (!this.playing) return;
-    this.playing = false;
-    clearTimeout(this.timer);
+    if (this.playing) this.#ask(false, 'pause');
+  }
+
+  setSpeed(speed) {
+    this.speed = speed;
+    if (this.playing) this.start();
+  }
+
+  #ask(on, op, args) {
+    const asked = (this.asked = { on });
+    const settled = () => {
+      if (this.asked !== asked) return; // pressed again since
+      this.asked = null;
+      this.onChange();
+    };
+    this.store.send(op, args).then(settled, (error) => {
+      settled();
+      this.onError(error.message);
+    });
     this.onChange();
   }
 
-  #next() {
-    if (!this.playing || this.store.wire.pending('step')) return;
-    clearTimeout(this.timer);
-    const most = this.store.limits.play_rate || Infinity; // a shared server's limit: it would only make us wait
-    const due = this.asked + 1000 / Math.min(this.speed, most);
-    this.timer = setTimeout(() => this.#ask(), Math.max(0, due - performance.now()));
-  }
-
-  #ask() {
-    if (!this.playing || this.store.wire.pending('step')) return;
-    this.asked = performance.now();
-    const answer = this.step();
-    if (answer) answer.catch(() => this.pause());
-    else this.pause();
+  #follow(changes) {
+    if (changes.has('select') && !this.store.sel.follow) this.pause();
+    const { error } = this.store.play;
+    if (error && error !== this.error) this.onError(error);
+    this.error = error;
   }
 
   destroy() {
     this.pause();
-    this.store.removeEventListener('drawn', this.onDrawn);
+    this.store.removeEventListener('change', this.onStore);
     document.removeEventListener('visibilitychange', this.onHidden);
   }
 }

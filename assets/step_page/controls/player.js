@@ -1,7 +1,8 @@
 /**
  * What the transport bar and the keys do: look along the recorded steps, draw new ones, change the run.
  *
- * Every press of Step is one command; presses that come faster than steps are counted, not dropped. Looking back changes nothing, rewinding drops steps. Step always draws a new token at the end.
+ * Every press of Step is one command; presses that come faster than steps are counted, not dropped, up to 48.
+ * Looking back changes nothing, rewinding drops steps. Step always draws a new token at the end.
  */
 
 import { make } from '../drawing/dom.js';
@@ -25,8 +26,8 @@ export class Player {
     this.prompt = prompt;
     this.loop = new PlayLoop(
       store,
-      () => this.#askStep({ auto: true }),
       () => this.draw(),
+      (message) => this.note.say(message, 'error'),
     );
     this.note = new TransportNote(store, prompt, openStops);
     prompt.onTyped = () => this.draw();
@@ -62,36 +63,34 @@ export class Player {
     this.loop.pause();
     if (this.#isOpening) return undefined;
     if (!this.store.steps.length) return this.prompt.prefill();
-    return this.#askStep()?.catch(() => {});
+    return this.#askStep();
   }
 
   #play() {
     const { loop, store } = this;
     if (this.#isOpening) return undefined;
-    if (loop.playing || store.steps.length) return loop.toggle();
+    if (loop.playing) return loop.pause();
+    if (store.steps.length) return this.#isOver() || loop.start();
     return this.prompt.prefill().then(() => store.steps.length && loop.start());
   }
 
   /** The tab's run may be on its way back: a prefill now would take its place. */
   get #isOpening() {
-    return !this.store.steps.length && this.store.wire.pending('hello') > 0;
+    return !this.store.steps.length && !this.store.how;
   }
 
-  /**
-   * @param {{auto?: boolean}} how auto: the player asks, not a person, so on a shared server clicks go first
-   * @returns {Promise<any>|null} null at the end of the run: the note says why and what can be done
-   */
-  #askStep(how = {}) {
+  /** The run has ended: the note says why and what can be done, and the eye is drawn to it. */
+  #isOver() {
     const { store } = this;
-    store.follow();
-    if (store.steps.at(-1)?.finish_reason && !store.wire.pending('settings')) {
-      store.select({ step: store.newest });
-      this.note.nudge();
-      return null;
-    }
-    const answer = store.send('step', how);
-    answer.catch((error) => this.note.say(error.message, 'error'));
-    return answer;
+    if (!store.steps.at(-1)?.finish_reason || store.line.pending('settings')) return false;
+    store.select({ step: store.newest });
+    this.note.nudge();
+    return true;
+  }
+
+  #askStep() {
+    this.store.follow();
+    if (!this.#isOver()) this.store.send('step').catch((error) => this.note.say(error.message, 'error'));
   }
 
   #change(act) {

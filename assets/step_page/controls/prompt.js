@@ -73,17 +73,21 @@ export class PromptRow {
 
   /** Whether the box holds another prompt than the run on screen. */
   get changed() {
-    const { session, steps, wire } = this.store;
-    if (!steps.length || typeof session?.prompt !== 'string' || !this.text || wire.pending('prefill')) return false;
+    const { session, steps, line } = this.store;
+    if (!steps.length || typeof session?.prompt !== 'string' || !this.text || line.pending('prefill')) return false;
     return this.text !== session.prompt.replace(/\r\n?/g, '\n') || this.mode !== session.mode;
   }
 
   draw(changes) {
     const { store } = this;
     if (changes.has('model')) this.#drawExamples();
+    if (['session', 'model', 'busy', 'answers'].some((name) => changes.has(name))) this.#drawPrompt();
     if (changes.has('notice')) this.#say(store.notice);
-    if (!changes.has('session') && !changes.has('model') && !changes.has('busy')) return;
-    const running = store.wire.pending('prefill') > 0;
+  }
+
+  #drawPrompt() {
+    const { store } = this;
+    const running = store.line.pending('prefill') > 0;
     this.button.disabled = running;
     setText(this.button, running ? 'Prefilling …' : 'Prefill');
     this.#drawNotes();

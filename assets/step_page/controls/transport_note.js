@@ -116,7 +116,7 @@ export class TransportNote {
     const { busy } = store;
     const last = store.steps.at(-1);
     if (this.said) return { ...this.said, key: this.said.words };
-    if (busy && Object.keys(LONG_WORK).some((op) => store.wire.pending(op)))
+    if (busy && (!store.how || Object.keys(LONG_WORK).some((op) => store.line.pending(op))))
       return { kind: 'busy', words: `${busyWords(busy, LONG_WORK)} …`, actions: [this.#cancel()], key: JSON.stringify(busy) };
     if (back)
       return {

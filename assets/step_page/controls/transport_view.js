@@ -27,7 +27,7 @@ const TRANSPORT_BUTTONS = {
 const MOST_TICKS = 80;
 
 export class TransportView {
-  /** @param {(act: string) => void} onAct @param {{playing: boolean, speed: number}} loop */
+  /** @param {(act: string) => void} onAct @param {import('./play_loop.js').PlayLoop} loop */
   constructor(store, onAct, loop) {
     this.store = store;
     this.onAct = onAct;
@@ -90,7 +90,7 @@ export class TransportView {
     const speed = (this.speed = make('input.speed', range));
     const shown = make('output.speed-words');
     this.setSpeed = () => {
-      this.loop.speed = SPEEDS[Number(speed.value)];
+      this.loop.setSpeed(SPEEDS[Number(speed.value)]);
       setText(shown, this.loop.speed === Infinity ? 'max' : `${this.loop.speed}/s`);
       speed.setAttribute('aria-valuetext', shown.textContent);
     };
@@ -138,7 +138,7 @@ export class TransportView {
 
   #drawRun(empty) {
     const { store, buttons, words, loop } = this;
-    const waiting = store.wire.pending('step') + store.wire.pending('prefill');
+    const waiting = store.line.pending('step') + store.line.pending('prefill');
     setText(words.step, empty ? 'Prefill' : 'Step');
     buttons.step.classList.toggle('is-waiting', waiting > 0);
     buttons.step.classList.toggle('is-finished', Boolean(store.steps.at(-1)?.finish_reason));

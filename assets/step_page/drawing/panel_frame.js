@@ -1,19 +1,21 @@
 /**
- * What every data panel has: a title, a note beside it, small controls, a body, a foot, a table in their place on
- * request, and what to do while it is empty.
+ * What every data panel has: a title with a "?", a note beside it, a sentence that says what one sees, small controls, a
+ * body, a foot, a table in their place on request, and what to do while it is empty.
  */
 
 import { icon, make, setText } from './dom.js';
+import { whatIs } from './explain.js';
 import { tableTwin } from './table_twin.js';
 
 /**
  * @param {HTMLElement} root the panel's own, empty element
- * @param {{title: string, name: string, empty: string, table: () => {caption: string, columns: string[], rows: any[][]}}} options
- *   empty: what to do to see something here; table: the panel's numbers
+ * @param {{title: string, name: string, says: string, term: string, empty: string,
+ *   table: () => {caption: string, columns: string[], rows: any[][]}}} options
+ *   says: what one sees, in a sentence; term: of the glossary; empty: what to do to see something here; table: the numbers
  * @returns {{note: (text: string) => void, aside: (node: Node) => void, bar: HTMLElement, body: HTMLElement, foot: HTMLElement,
  *   showEmpty: (isEmpty: boolean) => void, refreshTable: () => void}}
  */
-export function panelFrame(root, { title, name, empty, table }) {
+export function panelFrame(root, { title, name, says, term, empty, table }) {
   root.classList.add('lp-panel', `lp-${name}`);
   const note = make('span.lp-note');
   const bar = make('div.lp-bar');
@@ -34,8 +36,10 @@ export function panelFrame(root, { title, name, empty, table }) {
     button.setAttribute('aria-pressed', String(on));
     refreshTable();
   });
-  const head = make('div.lp-head', {}, make('h2.lp-title', {}, title), note, button);
-  root.replaceChildren(head, make('p.lp-empty', {}, empty), bar, body, foot, twin);
+  const heading = make('h2.lp-title', {}, title);
+  const head = make('div.lp-head', {}, heading, note, button);
+  root.replaceChildren(head, make('p.lp-says', {}, says), make('p.lp-empty', {}, empty), bar, body, foot, twin);
+  heading.after(whatIs(root, term) ?? '');
   return {
     bar, body, foot, refreshTable,
     aside: (node) => head.insertBefore(node, button),

@@ -1,7 +1,7 @@
 /**
  * What the browser knows: model, session, tokens, recorded steps, and what is being looked at.
  *
- * One store on window, shared by every component. Looking (select, params) never talks to Python; only `send` does.
+ * One store on window, which outlives a visit to a lab. Looking (select, params) never talks to Python; only `send` does.
  * A step is merged by epoch. When the engine's history is cut, its epoch changes; what the
  * browser holds is void then, but for the first steps of the history that the frame says it keeps.
  *
@@ -10,24 +10,31 @@
  *   store.shared                               whether the host of the class may read this tab's text
  *   store.undo = {number, act, steps} what Undo would bring back; null: nothing, undefined: not known yet
  *   store.machine = {bytes_per_s, flops_per_s, ...} what this machine was measured to do, or null
+ *   store.how                                  how the session began on this connection; null: it is on its way
+ *   store.play = {on, speed, error}            whether the server asks for step after step
+ *   store.loading, .failed, .place             why there is no session yet, or null
+ *   store.line                                 the connection (live_line.js): state, what is pending
  *   store.sel = {step, layer, head, follow}    follow: the selection moves with the newest step
  *   store.params                               the sampler settings being tried out, or null
  *   store.send(op, args) -> Promise of the answer; rejects with {kind, message}
- *   event 'change', detail: Set of 'model' 'session' 'tokens' 'steps' 'select' 'params' 'machine' 'busy' 'answers' 'theme' 'frame' 'notice'
- *   event 'drawn' after a change is on screen
+ *   event 'change', detail: Set of 'model' 'session' 'tokens' 'steps' 'select' 'params' 'machine' 'busy' 'play' 'line' 'answers'
+ *                           'theme' 'frame' 'notice'
  *
  * A record may come again as another object (its stop rules were checked anew): records are compared by `keyOf`.
  *
  * Arrays arrive as Plane: step.planes.kv_norms.data is a typed array, .shape its row-major shape.
  */
 
-import { decodeFrame } from './frame.js';
-import { Wire } from './wire.js';
+import { LiveLine } from './live_line.js';
 import { TabMemory } from './tab_memory.js';
-import { formatPlural } from '../drawing/format.js';
 
-const DONE_AGAIN = ['prefill', 'step', 'force', 'rewind', 'fork', 'switch', 'undo', 'reset', 'settings', 'preset', 'model'];
-const UNREADABLE = ['BadCommand', 'InvalidSettings']; // what the tab kept is of no use
+/** What a frame names is taken over as it is; the change it makes, where a part listens for one. */
+const TAKEN_OVER = {
+  presets: '', examples: '', limits: '', settings: '', shared: '', undo: '', how: '', link: 'session', machine: 'machine',
+  busy: 'busy', play: 'play', loading: 'line', failed: 'line', place: 'line',
+};
+const UNREADABLE = ['BadCommand', 'InvalidSettings']; // what the tab remembers is of no use, now or at the next reload
+const QUIET = { busy: null, loading: null, failed: null, place: null, how: null, play: { on: false, speed: null, error: null } };
 
 const NOTHING_SELECTED = { step: -1, layer: 0, head: 0, follow: true };
 
@@ -44,93 +51,48 @@ export class Store extends EventTarget {
   limits = { models: true, share: false, prompt_characters: 0, new_tokens: 0, play_rate: 0 };
   shared = false; // whether the host of the class may read this tab's text
   machine = null;
-  busy = null;
   undo = undefined;
-  notice = ''; // why the tab's old session could not be had back
+  notice = ''; // why what the tab remembered or a link asked for could not be had
   sel = { ...NOTHING_SELECTED };
   params = null;
   epoch = -1;
-  #lastBytes = null;
-  #wanted = null; // selection a link asked for, until its step has come
+  #hasNone = false; // the server has no session for us, or, until it says `how`, none yet
+  #wanted; // selection a link asked for, until its step has come
   #reported = '';
-  #pollDue = false;
 
   constructor() {
     super();
+    Object.assign(this, QUIET);
     this.memory = new TabMemory();
-    this.wire = new Wire(() => ({ epoch: this.epoch, steps: this.steps.length }));
-  }
-
-  /**
-   * A new page instance: forget what the last one showed, say hello with what the tab remembers.
-   * @returns the instance's name, for `unmount`
-   */
-  mount(setStateValue) {
-    this.stepsWhenLeft = this.steps.length;
-    Object.assign(this, { session: null, tokens: [], steps: [], busy: null, undo: undefined, params: null, epoch: -1 });
-    this.sel = { ...NOTHING_SELECTED };
-    this.#lastBytes = null;
     this.#wanted = this.memory.wantedSelection();
-    const name = this.wire.mount(setStateValue);
-    this.hello();
-    return name;
-  }
-
-  /** The page was left for another one of the app. */
-  unmount(name) {
-    clearTimeout(this.settling);
-    this.wire.unmount(name);
-  }
-
-  hello() {
-    const steps = this.steps.length || this.stepsWhenLeft;
-    this.send('hello', this.memory.greeting()).then(
-      ({ how }) => this.#goOn(how, steps),
-      (error) => {
-        if (error.kind === 'Unmounted') return; // left again before the answer: the run is as it was
-        if (UNREADABLE.includes(error.kind)) this.memory.forget();
-        for (const { settle } of this.wire.takeLeft()) settle?.reject(error);
-        this.#tell(error.message);
-      },
+    this.line = new LiveLine(
+      () => ({ ...this.memory.greeting(), have: this.steps.length ? { epoch: this.epoch, steps: this.steps.length } : null }),
+      (header, hydrate) => this.#receive(header, hydrate),
+      () => this.#lineChanged(),
     );
   }
 
-  /**
-   * What waited when the page was left or the server was restarted. A run that was rebuilt is as this tab last saw it, so
-   * none of it was done, and it is done now. One that went on may have had some of it: that is only said.
-   */
-  #goOn(how, stepsBefore) {
-    const all = this.wire.takeLeft();
-    const left = all.filter(({ op, args }) => DONE_AGAIN.includes(op) && !args.auto);
-    const again = how === 'rebuilt' ? left : [];
-    for (const { op, args, settle } of again) {
-      this.send(op, args).then((value) => settle?.resolve(value), (error) => (settle ? settle.reject(error) : this.#tell(error.message)));
-    }
-    const lost = { kind: 'Lost', message: 'The server was restarted before it got to this. Please ask again.' };
-    for (const each of all) if (!again.includes(each)) each.settle?.reject(lost);
-    if (how === 'rebuilt') return;
-    const pressed = left.filter(({ op }) => op === 'step').length;
-    const missing = pressed - Math.max(0, this.steps.length - stepsBefore);
-    if (missing > 0) this.#tell(`${formatPlural(missing, 'step')} asked for before this page was left ${missing > 1 ? 'were' : 'was'} not made. Press Step again.`);
-  }
-
-  #tell(words) {
-    this.notice = words;
-    this.emit(new Set(['notice']));
+  /** The Step page is shown again: its address says what is on screen. */
+  show() {
+    this.memory.show();
+    this.#keep();
   }
 
   /** @returns {Promise<any>} */
   send(op, args = {}) {
-    const answer = this.wire.send(op, args);
+    const answer = this.line.send(op, args);
     this.emit(new Set(['busy']));
     return answer;
   }
 
-  /** Called once a change has reached the screen: the player may ask for the next step, the wire how far a long call is. */
+  /** Called once a change has reached the screen: while it plays, the server waits for that. */
   drawn() {
-    this.dispatchEvent(new Event('drawn'));
-    if (this.#pollDue) this.wire.poll();
-    this.#pollDue = false;
+    if (this.play.on) this.line.drawn();
+  }
+
+  #lineChanged() {
+    if (this.line.state !== 'open') Object.assign(this, { busy: null, play: QUIET.play });
+    this.emit(new Set(['line', 'busy', 'play']));
   }
 
   /** Whatever is looked at now, the next step that comes will be shown. */
@@ -156,31 +118,38 @@ export class Store extends EventTarget {
     return this.steps[0]?.input_ids.length ?? this.tokens.length;
   }
 
-  /** Take a frame in. The same bytes again (a theme change) are ignored. */
-  receive(bytes) {
-    if (!(bytes instanceof Uint8Array) || bytes === this.#lastBytes) return;
-    this.#lastBytes = bytes;
-    const { header, hydrate } = decodeFrame(bytes);
+  /** Take a frame in. The first one of a connection says all that is out of the ordinary, a later one what has changed. */
+  #receive(header, hydrate) {
+    const isFirst = header.frame === 1;
+    const news = isFirst ? { ...QUIET, ...header } : header;
+    if (isFirst) this.#hasNone = false;
     const changes = new Set(['frame']);
+    for (const [name, change] of Object.entries(TAKEN_OVER)) {
+      if (!(name in news)) continue;
+      this[name] = news[name];
+      if (change) changes.add(change);
+    }
+    if (this.how) this.undo ??= null; // known: nothing
+    if (header.notice) this.#takeNotice(header.notice, changes);
+    for (const [id, piece] of Object.entries(header.pieces ?? {})) this.pieces.set(Number(id), piece);
     this.#takeModel(header, changes);
     this.#takeSession(header, hydrate, changes);
-    this.shared = Boolean(header.shared);
-    this.undo = header.undo ?? null;
-    if (JSON.stringify(header.busy ?? null) !== JSON.stringify(this.busy)) changes.add('busy');
-    this.busy = header.busy ?? null;
-    this.#pollDue = Boolean(this.busy) && this.wire.isMine(header);
     if (header.answers?.length) changes.add('answers');
-    this.wire.receive(header, hydrate);
-    this.memory.keep(this.session, this.sel, this.newest, Boolean(this.settings?.solo));
+    this.#keep();
     this.emit(changes);
   }
 
+  #takeNotice({ kind, message }, changes) {
+    if (UNREADABLE.includes(kind)) this.memory.forget();
+    this.notice = message;
+    changes.add('notice');
+  }
+
+  #keep() {
+    this.memory.keep(this.session, this.sel, this.newest, Boolean(this.settings?.solo));
+  }
+
   #takeModel(header, changes) {
-    for (const name of ['presets', 'examples', 'limits', 'link', 'settings']) if (header[name]) this[name] = header[name];
-    if (JSON.stringify(header.machine ?? null) !== JSON.stringify(this.machine)) {
-      this.machine = header.machine ?? null;
-      changes.add('machine');
-    }
     if (!header.model || JSON.stringify(header.model) === JSON.stringify(this.model)) return;
     if (!this.model) this.sel = { ...this.sel, layer: Math.floor(header.model.num_layers / 3) }; // first layers look alike
     this.model = header.model;
@@ -189,44 +158,39 @@ export class Store extends EventTarget {
   }
 
   #takeSession(header, hydrate, changes) {
-    if (!('session' in header)) return;
-    const lost = this.session && !header.session;
-    if (header.session?.sid !== this.session?.sid) this.params = null;
-    const held = this.session;
-    this.session = header.session;
-    changes.add('session');
-    if (lost) {
-      this.epoch = -1;
-      this.#setSteps([], changes);
-      this.tokens = [];
-      changes.add('tokens');
-      if (this.wire.pending('reset')) this.memory.forget();
-      else if (this.wire.isMine(header)) queueMicrotask(() => this.hello()); // the server was restarted
-      return;
+    if ('session' in header) this.#hasNone = header.session === null;
+    if (this.#hasNone) return this.how && ('session' in header || 'how' in header) && this.#loseSession(changes);
+    if (header.session) {
+      if (header.session.sid !== this.session?.sid) this.params = null;
+      this.session = wholeSession(header.session, this.session);
+      changes.add('session');
     }
-    if (!header.session) return;
-    for (const [id, piece] of Object.entries(header.pieces ?? {})) this.pieces.set(Number(id), piece);
-    this.session = wholeSession(header.session, held);
-    if (!this.#mergeSteps(header, hydrate, changes) || !header.tokens) return;
+    if (!this.session || !this.#mergeSteps(header, hydrate, changes) || !header.tokens) return undefined;
     this.tokens = [...this.tokens.slice(0, header.tokens_from ?? 0), ...header.tokens];
     for (const token of header.tokens) if (!this.pieces.has(token.id)) this.pieces.set(token.id, token);
-    changes.add('tokens');
+    return changes.add('tokens');
   }
 
-  /** @returns {boolean} false where the frame goes on from something this tab does not hold */
+  #loseSession(changes) {
+    if (this.session && this.line.pending('reset')) this.memory.forget();
+    Object.assign(this, { session: null, tokens: [], epoch: -1, params: null });
+    this.#setSteps([], changes.add('session').add('tokens'));
+  }
+
+  /** @returns {boolean} false where the frame goes on from something this tab does not hold: all of it is asked for */
   #mergeSteps(header, hydrate, changes) {
-    const from = header.steps_from ?? 0;
-    const same = header.session.epoch === this.epoch;
-    const held = same ? this.steps : header.keeps === this.epoch ? this.steps.slice(0, from) : [];
-    this.epoch = header.session.epoch;
+    const { epoch } = this.session;
+    const from = header.steps_from ?? (epoch === this.epoch ? this.steps.length : 0);
+    const held = epoch === this.epoch ? this.steps : header.keeps === this.epoch ? this.steps.slice(0, from) : [];
+    const isNew = epoch !== this.epoch;
+    this.epoch = epoch;
     if (from > held.length || (header.tokens_from ?? 0) > this.tokens.length) {
-      this.#setSteps([], changes); // a gap: ask for everything
-      this.epoch = -1;
-      this.wire.poll();
+      this.#setSteps([], changes);
+      this.line.lose();
       return false;
     }
     const fresh = (header.steps ?? []).map((step) => ({ ...step, planes: hydrate(step.planes ?? {}) }));
-    if (fresh.length || !same) this.#setSteps([...held.slice(0, from), ...fresh], changes);
+    if (fresh.length || isNew || from < held.length) this.#setSteps([...held.slice(0, from), ...fresh], changes);
     return true;
   }
 
@@ -270,12 +234,12 @@ export class Store extends EventTarget {
 
   /** Half a second after the last change of layer or head, tell Python, so that the link carries it. */
   #settle() {
-    this.memory.keep(this.session, this.sel, this.newest, Boolean(this.settings?.solo));
+    this.#keep();
     clearTimeout(this.settling);
     this.settling = setTimeout(() => {
       const { step, layer, head } = this.sel;
       const report = `${layer}/${head}`;
-      if (!this.session || report === this.#reported) return;
+      if (!this.session || this.line.state !== 'open' || report === this.#reported) return;
       this.#reported = report;
       this.send('select', { step, layer, head }).catch(() => {});
     }, 500);
@@ -292,8 +256,11 @@ function wholeSession(session, held) {
   return { ...session, prompt: held.prompt, recipe: { ...recipe, prompt, prompt_ids, roles } };
 }
 
-/** The one store of this window. */
+/** The one store of this window. One that came with scripts of another age ends with them. */
 export function theStore() {
-  window.__loupe ??= new Store();
+  if (!(window.__loupe instanceof Store)) {
+    window.__loupe?.line.end('This page has been renewed.');
+    window.__loupe = new Store();
+  }
   return window.__loupe;
 }

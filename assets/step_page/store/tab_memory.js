@@ -18,6 +18,14 @@ function settingsOf(query) {
 
 export class TabMemory {
   #kept = '';
+  #path = null; // of the Step page; null while it is not shown
+  #isAfresh; // the link that opened the page asks for something else than the tab had
+
+  constructor() {
+    const asked = settingsOf(location.search);
+    this.query = location.search.slice(1); // what the page was opened with
+    this.#isAfresh = asked !== '' && asked !== settingsOf(this.#read().url ?? '');
+  }
 
   #read() {
     try {
@@ -27,12 +35,15 @@ export class TabMemory {
     }
   }
 
-  /** Arguments of the first command: the old session where the URL is the one it had, else nothing. */
+  /** What a connection opens with: {query, session: {sid, recipe, solo} or null}. */
   greeting() {
-    const { sid, recipe, url, solo } = this.#read();
-    const asked = settingsOf(location.search);
-    if (!sid || (asked && asked !== settingsOf(url ?? ''))) return {};
-    return { sid, ...(recipe ? { recipe } : {}), ...(solo === true ? { solo } : {}) };
+    const { sid, recipe, solo } = this.#read();
+    return { query: this.query, session: sid && !this.#isAfresh ? { sid, recipe, solo: solo === true } : null };
+  }
+
+  /** The Step page is shown: from now on, while this is the address, it says what is on screen. */
+  show() {
+    this.#path = location.pathname;
   }
 
   /** Step, layer and head a link asks for; null where it asks for none. */
@@ -50,7 +61,7 @@ export class TabMemory {
     if (!session) return;
     const { sid, recipe, url } = session;
     if (sid) this.#write(JSON.stringify({ sid, recipe, url, solo }));
-    if (typeof url !== 'string') return;
+    if (typeof url !== 'string' || location.pathname !== this.#path) return; // a lab's address is its own
     const params = new URLSearchParams(url);
     if (sel.step >= 0 && sel.step !== newest) params.set('step', sel.step);
     const query = params.size ? `?${params}` : '';
@@ -58,6 +69,7 @@ export class TabMemory {
   }
 
   #write(text) {
+    this.#isAfresh = false;
     if (text === this.#kept) return;
     this.#kept = text;
     try {
@@ -69,7 +81,7 @@ export class TabMemory {
 
   /** After a reset: neither a reload nor the link brings the run back. */
   forget() {
-    this.#kept = '';
+    this.#kept = this.query = '';
     history.replaceState(history.state, '', location.pathname);
     try {
       sessionStorage.removeItem(MEMORY_KEY);

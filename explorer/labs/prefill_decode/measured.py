@@ -12,11 +12,10 @@ import streamlit as st
 from engine.errors import PromptTooLong
 from explorer.engines import bridge
 from explorer.hosting.limits import Hosting
-from explorer.labs import charts, controls, progress
+from explorer.labs import charts, controls, live, progress
 from explorer.labs.prefill_decode import figures, here, table, words
 from explorer.labs.prefill_decode.priced import request
 from explorer.labs.shell import section, source
-from explorer.pages import tab_names
 from explorer.workspace.examples import EXAMPLES
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ def run(engine: LLMEngine, study: Any, report: progress.TaskProgress) -> Future[
         except progress.Stopped:
             study.stop()
 
-    key, owner = f"measured-{secrets.token_hex(8)}", tab_names.payer()
+    key, owner = f"measured-{secrets.token_hex(8)}", live.payer()
     return engine.study(key, lambda runner: study.run(runner, told), owner=owner)
 
 

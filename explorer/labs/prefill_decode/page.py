@@ -11,7 +11,7 @@ from explorer.labs.shell import lab
 def page() -> None:
     """Two requests measured, one prompt in pieces, and the same by formula."""
     lab(
-        "Prefill against decode",
+        "Prefill and decode",
         "As many tokens go through the model either way: why is a long prompt with a short answer not a short prompt "
         "with a long answer?",
     )

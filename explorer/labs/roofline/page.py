@@ -18,7 +18,7 @@ STEPS = (16, 32, 64, 128)
 
 def page() -> None:
     """The whole lab, from what runs here to what could run elsewhere."""
-    shell.lab("Lower bound from memory bandwidth", "How fast could a step be, what holds it there, and what moves it?")
+    shell.lab("Roofline", "How fast could a step be, what holds it there, and what moves it?")
     here()
     anywhere()
     _two_precisions()

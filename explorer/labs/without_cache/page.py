@@ -16,7 +16,6 @@ from explorer.labs.shell import lab, section, source
 from explorer.labs.without_cache import figures, lanes, table, words
 from explorer.labs.without_cache.setup import Setup, ask
 from explorer.labs.without_cache.totals import QUANTITIES, Bill, Quantity, bill, knows_arithmetic
-from explorer.pages import tab_names
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
@@ -29,7 +28,7 @@ _RACE = "loupe_race"
 def page() -> None:
     """Choose, race, see what it cost."""
     lab(
-        "Without the cache",
+        "With and without the KV cache",
         "What does it cost to run the whole sequence again for every token, and from which step on does keeping "
         "keys and values pay?",
     )
@@ -65,7 +64,7 @@ def started(engine: LLMEngine, setup: Setup, report: progress.TaskProgress) -> R
         except progress.Stopped:
             race.stop()
 
-    race.start(engine, told, owner=tab_names.payer())
+    race.start(engine, told, owner=live.payer())
     return race
 
 

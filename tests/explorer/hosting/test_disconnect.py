@@ -17,7 +17,7 @@ from explorer.hosting.leases import Lease, Limits, Registry
 from explorer.hosting.runtime import Runtime
 from tests.engine.holding import hold
 from tests.explorer.hosting.test_leases import Clock
-from tests.explorer.page_client import Page, engine_held, prefilled, settle
+from tests.explorer.page_client import Page, engine_held, prefilled, reap, reopened, settle
 
 LIMITS = Limits(grace_s=60, idle_s=900, forget_s=3_600, abandon_s=20_000)
 
@@ -44,9 +44,9 @@ def endless(page: Page) -> Page:
 
 def leave(page: Page, clock: Clock) -> None:
     page.server.tabs.release(Lease(page.tab.sid, page.owner))
-    page.server.reap()
+    reap(page.server)
     clock.now += 60
-    page.server.reap()
+    reap(page.server)
     settle(page.tab.workspace.engine)
 
 
@@ -67,39 +67,39 @@ def test_a_run_whose_page_is_gone_ends_for_disconnect_and_its_cache_is_freed(end
 
 def test_within_the_grace_period_nothing_stops(endless, clock):
     endless.server.tabs.release(Lease(endless.tab.sid, endless.owner))
-    endless.server.reap()
+    reap(endless.server)
     clock.now = 59
-    endless.server.reap()
+    reap(endless.server)
     assert endless.tab.workspace.active.records[-1].finish_reason is None
     assert not state_of(endless).is_released
 
 
 def test_presses_that_wait_when_the_page_goes_are_not_run(endless, clock):
-    for _ in range(100):
-        endless.queue("step")
     with engine_held(endless) as free:
-        endless.say()  # one step is under way, the rest waits
+        presses = [endless.queue("step") for _ in range(60)]
+        endless.say()
         threading.Timer(0.2, free.set).start()
         leave(endless, clock)
     records = endless.tab.workspace.active.records
     assert len(records) <= 4
     assert records[-1].finish_reason == "disconnect"
+    endless.finish()
+    assert {endless.answers[n]["error"]["kind"] for n in presses[1:]} == {"NotDone"}
 
 
 def test_an_idle_tab_is_freed_but_not_ended(endless, clock):
     clock.now = 900
-    endless.server.reap()
+    reap(endless.server)
     settle(endless.tab.workspace.engine)
     assert state_of(endless).is_released
     assert endless.tab.workspace.active.records[-1].finish_reason is None
 
 
 def test_who_comes_back_late_goes_on_with_the_same_tokens(endless, clock):
-    twin = Page(endless.server)
-    twin.ok("hello", sid=endless.tab.sid)  # a copy that never left
+    twin = reopened(endless)  # a copy that never left
     leave(endless, clock)
-    again = Page(endless.server)
-    assert again.ok("hello", sid=endless.tab.sid) == {"how": "resumed"}
+    again = reopened(endless)
+    assert again.header["how"] == "resumed"
     assert again.header["session"]["finish_reason"] is None
     for page in (again, twin):
         page.ok("step")
@@ -119,8 +119,7 @@ def test_a_run_that_had_ended_keeps_its_reason(endless, clock):
     endless.ok("stop")
     leave(endless, clock)
     assert endless.tab.workspace.active.records[-1].finish_reason == "user"
-    again = Page(endless.server)
-    again.ok("hello", sid=endless.tab.sid)
+    again = reopened(endless)
     assert again.header["session"]["finish_reason"] == "user"
 
 
@@ -140,14 +139,14 @@ def test_a_thousand_sessions_opened_and_abandoned_leave_nothing_behind(server, c
         page = prefilled(Page(server), f"student {number}")
         server.tabs.release(Lease(page.tab.sid, page.owner))
         clock.now += 10  # so about six are within their grace period at any time
-        server.reap()
+        reap(server)
         settle(loading.future.result())
         most = max(most, sum(not state.is_released for state in _states(server)))
     assert most <= 8
     assert len(server.tabs) <= 3_600 / 10 + 2
     clock.now += 3_600
-    server.reap()
-    server.reap()
+    reap(server)
+    reap(server)
     assert len(server.tabs) == 1  # the one tab that is still open
     assert live_bytes() <= before
     assert loading.users == users
@@ -169,16 +168,13 @@ def test_an_engine_that_hangs_holds_up_neither_the_reaper_nor_the_tab_that_parts
         began = time.monotonic()
         for page in (*pages, prefilling):
             server.tabs.release(Lease(page.tab.sid, page.owner))
-        server.reap()
+        reap(server)
         clock.now += 60
-        server.reap()
+        reap(server)
         clock.now += 3_600
-        server.reap()
+        reap(server)
         assert time.monotonic() - began < 5, "it waited half a minute for each of them"
         assert len(server.tabs) == 0
-        for page in pages:
-            assert page.tab.lock.acquire(blocking=False)
-            page.tab.lock.release()
         free.set()
     settle(pages[0].tab.workspace.engine)
     assert all(page.tab.workspace.branches == [] for page in pages)
@@ -206,7 +202,7 @@ def test_a_tab_that_is_gone_for_good_gives_its_places_back(endless, clock):
     leave(endless, clock)
     assert len(engine.sessions) == before + 1, "its owner may come back: the recipes stay"
     clock.now += 3_600
-    endless.server.reap()
+    reap(endless.server)
     settle(engine)
     assert len(engine.sessions) == before - 1
 

@@ -13,7 +13,7 @@ from explorer.hosting.leases import Lease, Registry
 from explorer.hosting.limits import IN_A_CLASS, Hosting, from_environment
 from explorer.hosting.runtime import Runtime
 from explorer.operations import run_steps
-from tests.explorer.page_client import Page, prefilled
+from tests.explorer.page_client import Page, on_loop, prefilled, reopened
 
 CLASS = Hosting(
     mode="hosted", max_prompt_characters=50, max_prompt_tokens=40, max_new_tokens=4, max_branches=2, play_rate=100.0
@@ -105,7 +105,7 @@ def test_a_student_cannot_load_a_model(student, other_folder):
 
 def test_a_links_model_is_refused_with_a_note_and_the_page_opens(classroom, other_folder):
     page = Page(classroom, params={"prompt": ["abc"], "steps": ["1"], "model": [str(other_folder)]})
-    (note,) = page.ok("hello")["notes"]
+    (note,) = page.header["link"]["notes"]
     assert "everybody shares one model" in note
     assert page.header["session"] is None
     prefilled(page)
@@ -183,19 +183,14 @@ def test_a_tab_has_only_so_many_runs(student):
 def test_steps_that_come_too_fast_wait_and_none_is_lost(pool, monkeypatch):
     page = prefilled(Page(Runtime(pool, Registry(), replace(CLASS, max_new_tokens=0, play_rate=50.0))))
     page.tab.workspace.pace._clock = lambda: 1000.0  # a moment in which all steps are asked for
-    alarm, waits = run_steps.ALARM, []
-
-    class Recorded:
-        def after(self, seconds):
-            waits.append(seconds)
-            return alarm.after(seconds)
-
-    monkeypatch.setattr(run_steps, "ALARM", Recorded())
+    waits: list[float] = []
+    wait_s = page.tab.workspace.pace.wait_s
+    monkeypatch.setattr(page.tab.workspace.pace, "wait_s", lambda: waits.append(wait_s()) or waits[-1])
     page.ok("settings", stop={"use_end_ids": False})
     for turn in range(10):
         page.ok("step", auto=turn % 2 == 0)
     assert len(page.steps) == 11
-    assert waits == pytest.approx([0.02, 0.04])
+    assert waits == pytest.approx([0.0] * 8 + [0.02, 0.04])
 
 
 def test_the_page_is_told_what_is_granted(student):
@@ -310,11 +305,10 @@ def test_who_is_gone_shares_nothing_any_more(watched):
     page.ok("share", on=True)
     watched.tabs.release(Lease(page.tab.sid, page.owner))
     assert class_now(watched).shared == (), "not even within the grace period"
-    again = Page(watched)
-    again.ok("hello", sid=page.tab.sid)
+    again = reopened(page)
     assert again.header["shared"] is True, "a reload goes on as it was, visibly"
     watched.tabs.release(Lease(again.tab.sid, again.owner))
-    assert page.tab.part()
+    on_loop(page.tab.part)
     third = Page(watched)
     third.ok("hello", sid=page.tab.sid)
     assert third.header["shared"] is False

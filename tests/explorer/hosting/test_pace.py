@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
-from explorer.hosting.pace import BURST, Alarm, Pace
+from explorer.hosting.pace import BURST, Pace
 
 
 def test_a_burst_is_free_and_then_the_rate_holds():
@@ -34,13 +32,3 @@ def test_a_pause_fills_the_burst_again_and_no_more():
 def test_without_a_rate_nobody_waits():
     pace = Pace(0.0)
     assert {pace.wait_s() for _ in range(100)} == {0.0}
-
-
-def test_an_alarm_rings_in_the_order_of_time():
-    alarm, rung = Alarm(), []
-    late, soon = alarm.after(0.05), alarm.after(0.01)
-    late.add_done_callback(lambda _: rung.append("late"))
-    soon.add_done_callback(lambda _: rung.append("soon"))
-    began = time.monotonic()
-    late.result(timeout=10)
-    assert rung == ["soon", "late"] and time.monotonic() >= began

@@ -14,24 +14,16 @@ from explorer.hosting.limits import LOOKS, Hosting
 from explorer.hosting.runtime import Runtime, engine_config
 from explorer.workspace import recipe_json
 from explorer.workspace.recipe_json import to_json
-from tests.explorer.page_client import Page, engine_held, prefilled, settle
+from tests.explorer.page_client import Page, engine_held, on_loop, prefilled, reopened, settle
 
 # --- reload, duplicate, restart -------------------------------------------------------------------------------
-
-
-def reopened(old: Page, server: Runtime | None = None, **hello: object) -> Page:
-    """A new connection of the same browser tab, which says what its storage holds."""
-    page = Page(server or old.server)
-    session = old.header["session"]
-    page.hello = page.ok("hello", sid=session["sid"], recipe=session["recipe"], **hello)  # type: ignore[attr-defined]
-    return page
 
 
 def test_a_reload_takes_up_the_very_session(run, server):
     server.tabs.release(Lease(run.tab.sid, run.owner))
     again = reopened(run)
     assert again.tab is run.tab
-    assert again.hello == {"how": "resumed"}
+    assert again.header["how"] == "resumed"
     assert (again.drawn, len(server.tabs)) == (run.drawn, 1)
     again.ok("step")
 
@@ -62,7 +54,7 @@ def test_a_duplicated_tab_gets_a_copy_of_its_own(run, server):
 def test_after_a_restart_the_recipe_brings_the_same_tokens_back(run, pool):
     restarted = Runtime(pool, Registry())
     again = reopened(run, restarted)
-    assert again.hello == {"how": "rebuilt"}
+    assert again.header["how"] == "rebuilt"
     assert again.drawn == run.drawn
     assert again.header["session"]["recipe"] == run.header["session"]["recipe"]
     assert again.header["session"]["url"] == run.header["session"]["url"]
@@ -72,37 +64,22 @@ def test_after_a_restart_the_recipe_brings_the_same_tokens_back(run, pool):
     assert again.drawn == run.drawn
 
 
-def test_a_page_that_was_shown_nothing_greets_the_server_that_forgot_it(run, pool):
-    restarted = Runtime(pool, Registry())
-    tab = restarted.open_tab(run.owner, {}, pool.request())
-    run.server, run.tab = restarted, tab
-    session = run.header["session"]
-    assert run.say()["session"] is None
-    run.ok("hello", sid=session["sid"], recipe=session["recipe"])
-    assert run.header["session"]["recipe"] == session["recipe"]
-
-
 def test_a_forged_recipe_is_refused_and_the_page_works(server):
-    page = Page(server)
-    answer = page.ask("hello", sid="nobody", recipe={"version": 1, "prompt_ids": "x"})
-    assert answer["error"]["kind"] == "BadCommand"
+    page = Page(server, session={"sid": "nobody", "recipe": {"version": 1, "prompt_ids": "x"}})
+    assert page.header["how"] == "new"
+    assert "prompt_ids" in page.header["notice"]["message"]
     page.ok("prefill", prompt="abc", mode="raw")
 
 
 def test_ids_outside_the_vocabulary_in_a_recipe_are_refused(run, pool):
     recipe = {**run.header["session"]["recipe"], "chosen_ids": [5, 6, 7, 100_000]}
-    page = Page(Runtime(pool, Registry()))
-    assert not page.ask("hello", sid="nobody", recipe=recipe)["ok"]
+    page = Page(Runtime(pool, Registry()), session={"sid": "nobody", "recipe": recipe})
+    assert page.header["how"] == "new" and page.header["notice"]
     page.ok("prefill", prompt="abc", mode="raw")
 
 
-def test_somebody_elses_name_without_a_recipe_starts_afresh(server):
-    page = Page(server)
-    assert page.ok("hello", sid="guessed", recipe=None) == {"how": "new"}
-
-
 def test_a_sleeping_session_wakes_when_it_is_touched(run):
-    assert run.tab.sleep()
+    on_loop(run.tab.sleep)
     settle(run.tab.workspace.engine)
     assert run.tab.workspace.active.session._state.is_released
     twin = reopened(run)  # a copy that never slept
@@ -114,11 +91,10 @@ def test_a_sleeping_session_wakes_when_it_is_touched(run):
 def test_work_under_way_is_cancelled_when_its_tab_is_put_to_sleep(run):
     with engine_held(run) as free:
         n = run.queue("prefill", prompt="x" * 200, mode="raw")
-        run.say()
+        run.until(lambda: run.header["busy"])
         threading.Timer(0.1, free.set).start()
-        assert run.tab.sleep()
-    while run.open:
-        run.say()
+        on_loop(run.tab.sleep)
+    run.finish()
     assert run.answers[n]["error"]["kind"] == "SessionError"
 
 
@@ -161,8 +137,8 @@ def test_an_accident_while_loading_is_said_politely(config: EngineConfig, caplog
 
 def test_the_recipe_of_a_copy_is_the_servers_not_the_browsers(run):
     stale = {**run.header["session"]["recipe"], "chosen_ids": [1], "forced": []}
-    page = Page(run.server)
-    page.ok("hello", sid=run.tab.sid, recipe=stale)
+    page = Page(run.server, session={"sid": run.tab.sid, "recipe": stale})
+    assert page.header["how"] == "copied"
     assert page.drawn == run.drawn
     saved = run.tab.workspace.saved()
     assert saved is not None and recipe_json.from_json(to_json(saved)) == saved
@@ -215,9 +191,6 @@ def test_every_run_of_a_tab_goes_on_in_the_engine_that_replaced_a_dead_one(own_s
     twin = reopened(page)
     kill(own_server)
     restarted(own_server)
-    assert own_server.tab(page.tab.sid, page.owner) is None
-    revived = own_server.revive(page.tab.sid, page.owner, own_server.pool.request())
-    assert revived is page.tab
     before = page.drawn
     page.ok("step")
     assert page.drawn[:-1] == before
@@ -226,7 +199,7 @@ def test_every_run_of_a_tab_goes_on_in_the_engine_that_replaced_a_dead_one(own_s
     page.ok("step")
     assert len(page.steps) == 3
     assert not any(branch.is_lost for branch in page.tab.workspace.branches)
-    assert twin.tab.is_alive is False, "nobody has asked for it yet"
+    assert not twin.tab.workspace.engine.is_alive, "nobody has asked for it yet"
 
 
 def test_a_run_that_somebody_had_ended_stays_ended_in_the_engine_that_replaced_a_dead_one(own_server):
@@ -236,7 +209,6 @@ def test_a_run_that_somebody_had_ended_stays_ended_in_the_engine_that_replaced_a
     page.ok("stop")
     kill(own_server)
     restarted(own_server)
-    assert own_server.revive(page.tab.sid, page.owner, own_server.pool.request()) is page.tab
     refused = page.ask("step")
     assert refused["error"]["kind"] == "SessionFinished"
     assert page.header["session"]["finish_reason"] == "user"
@@ -262,14 +234,4 @@ def test_in_a_full_class_a_tab_whose_engine_died_keeps_its_place(own_server):
     kill(own_server)
     restarted(own_server)
     assert own_server.ask("somebody else") is not None
-    assert own_server.revive(page.tab.sid, page.owner, own_server.pool.request()) is page.tab
     page.ok("step")
-
-
-def test_nobody_revives_another_ones_tab(own_server):
-    page = prefilled(Page(own_server))
-    kill(own_server)
-    restarted(own_server)
-    loading = own_server.pool.request()
-    assert own_server.revive(page.tab.sid, "thief", loading) is None
-    own_server.pool.leave(loading)

@@ -106,7 +106,7 @@ def test_a_reload_in_a_full_class_goes_back_to_its_place(classroom):
     classroom.tabs.release(Lease(anna.sid, "anna"))
     assert enter(classroom, "anna again") == Waiting(2, 2)
     assert classroom.take_back(anna.sid, "anna again")
-    assert classroom.tab(anna.sid, "anna again") is anna
+    assert classroom.tab_of("anna again") is anna
     assert len(classroom.waiting_line) == 1
     assert classroom.tabs.in_use() == 2
 

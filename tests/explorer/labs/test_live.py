@@ -6,7 +6,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.hosting import runtime
-from explorer.labs import live
 
 pytestmark = pytest.mark.usefixtures("app_server")
 
@@ -41,7 +40,7 @@ def test_a_run_begun_in_a_lab_is_the_tabs_own():
     page.button(key="prefill_here").click().run()
     assert not page.exception
     assert shown(page) == {"kv_len": len("The cat sat"), "model": 2}
-    tab = runtime.runtime().tab(page.session_state["loupe_sid"], page.session_state["loupe_owner"])
+    tab = runtime.runtime().tab_of(page.session_state["loupe_owner"])
     assert tab is not None and tab.workspace.prompt == "The cat sat"
     assert len(runtime.runtime().tabs) == 1
 
@@ -57,26 +56,26 @@ def test_a_run_whose_engine_ended_is_brought_back_and_not_replaced():
     page = AppTest.from_function(lab_page, default_timeout=60).run()
     page.button(key="prefill_here").click().run()
     there = runtime.runtime()
-    tab = there.tab(page.session_state["loupe_sid"], page.session_state["loupe_owner"])
+    tab = there.tab_of(page.session_state["loupe_owner"])
     assert tab is not None
-    assert live.command(tab, "step") == ""
+    assert there.perform(tab, "step", {}).error is None
     drawn = tab.workspace.active.session.recipe.token_ids
     tab.workspace.engine.close()
     page.run()
     assert shown(page) == {"kv_len": None, "model": None}
     page.button(key="prefill_here").click().run()
     assert not page.exception
-    assert tab.is_alive and tab.workspace.active.session.recipe.token_ids == drawn
+    assert tab.workspace.engine.is_alive and tab.workspace.active.session.recipe.token_ids == drawn
     assert shown(page)["kv_len"] == len(drawn) - 1
 
 
 def test_a_run_begun_in_a_lab_steps_alone_where_the_tab_does():
     page = AppTest.from_function(lab_page, default_timeout=60).run()
     page.button(key="prefill_here").click().run()
-    tab = runtime.runtime().tab(page.session_state["loupe_sid"], page.session_state["loupe_owner"])
+    tab = runtime.runtime().tab_of(page.session_state["loupe_owner"])
     assert tab is not None
-    assert live.command(tab, "reset") == ""
-    assert live.command(tab, "settings", solo=True) == ""
+    for op, args in (("reset", {}), ("settings", {"solo": True})):
+        assert runtime.runtime().perform(tab, op, args).error is None
     page.run()
     page.button(key="prefill_here").click().run()
     assert tab.workspace.solo and tab.workspace.active.session.solo
@@ -103,7 +102,8 @@ def test_in_a_full_class_a_lab_computes_and_only_a_run_waits_in_line(monkeypatch
     assert not second.exception
     assert [metric.value for metric in second.metric] == ["3"]
     assert "The class is full" in [heading.value for heading in second.subheader]
-    runtime.runtime().tabs.drop(first.session_state["loupe_sid"])
+    there = runtime.runtime()
+    there.tabs.drop(there.tabs.of_owner(first.session_state["loupe_owner"]))
     second.run()
     assert not second.exception
     assert shown(second)["kv_len"] == len("The cat sat")

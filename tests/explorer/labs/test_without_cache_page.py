@@ -72,7 +72,7 @@ def test_another_setup_shows_no_result_of_the_old_one():
 def test_the_step_pages_prompt_is_raced_without_moving_its_run():
     page = opened(**{"from": "the Step page's", "n": "6", "draw": "the same u"})
     page.button(key="prefill_here").click().run()
-    tab = runtime.runtime().tab(page.session_state["loupe_sid"], page.session_state["loupe_owner"])
+    tab = runtime.runtime().tab_of(page.session_state["loupe_owner"])
     assert tab is not None and tab.workspace.active is not None
     before = tab.workspace.active.session.recipe
     told = said(raced(page))

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from urllib.parse import parse_qs
 
 from explorer.hosting.runtime import Runtime
 from explorer.links.link import digest
-from tests.explorer.page_client import Page
+from tests.explorer.page_client import Page, engine_held
 
 
-def opened(server: Runtime, query: str) -> Page:
-    page = Page(server, params=parse_qs(query.removeprefix("?")))
-    page.hello = page.ok("hello")  # type: ignore[attr-defined]
-    return page
+def opened(server: Runtime, query: str, owner: str | None = None) -> Page:
+    return Page(server, params=parse_qs(query.removeprefix("?")), owner=owner)
 
 
 def agreed(page: Page) -> Page:
@@ -31,11 +28,13 @@ def test_a_link_loads_no_model_before_somebody_agrees(own_server, other_folder):
         start(config, report),
     )[1]
     page = opened(own_server, f"?prompt=abc&steps=1&seed=5&model={other_folder}")
-    assert page.hello == {"how": "asks", "notes": []}
+    assert page.header["how"] == "asks" and page.header["link"]["notes"] == []
     assert page.header["link"]["asks"] == str(other_folder)
     assert page.header["link"]["prompt"] == "abc"
     assert page.header["session"] is None
-    assert page.ok("hello") == {"how": "new"}  # a reload asks again and loads nothing
+    page.leave()
+    page = opened(own_server, "", owner=page.owner)  # a reload asks again and loads nothing
+    assert page.header["how"] == "new"
     assert page.header["link"]["asks"] == str(other_folder)
     assert asked == []
     page.ok("follow_link", load=True)
@@ -56,7 +55,7 @@ def test_a_link_can_be_followed_on_the_model_that_runs(server):
 
 def test_a_link_replays_the_same_tokens(run, server):
     visitor = opened(server, run.header["session"]["url"])
-    assert visitor.hello == {"how": "link", "notes": []}
+    assert visitor.header["how"] == "link" and visitor.header["link"]["notes"] == []
     assert visitor.drawn == run.drawn
     assert [s["sampling"] for s in visitor.steps] == [s["sampling"] for s in run.steps]
     assert [s["draw"]["u"] for s in visitor.steps] == [s["draw"]["u"] for s in run.steps]
@@ -86,34 +85,27 @@ def test_a_link_of_a_folders_model_names_it_and_opens_without_its_tokens_where_a
     assert elsewhere.steps == []
     assert elsewhere.header["link"]["prompt"] == "ab🦊"
     assert elsewhere.header["settings"]["sampling"]["temperature"] == 0.4
-    (note,) = elsewhere.hello["notes"]
+    (note,) = elsewhere.header["link"]["notes"]
     assert "made with the model Grown" in note and f"{tiny_folder.name} runs here" in note
 
 
 def test_a_link_says_its_busy_words_and_never_holds_the_page_up(run, server):
-    link = run.header["session"]["url"].replace("steps=3", "steps=60")
-    page = Page(server, params=parse_qs(link.removeprefix("?")))
-    page.tab._patience_s = 0.0
-    page.queue("hello")
-    words = set()
-    for _ in range(2000):
-        busy = page.say()["busy"]
-        words.add((busy or {"text": ""})["text"])
-        if not page.open:
-            break
-        time.sleep(0.001)
-    assert "replaying the link" in words
-    assert len(page.steps) == 61
+    link = run.header["session"]["url"].replace("steps=3", "steps=300")
+    page = Page(server, params=parse_qs(link.removeprefix("?")), connect=False)
+    page.connect()
+    page.until(lambda: len(page.steps) > 3)
+    with engine_held(run):
+        page.until(lambda: page.header["busy"])
+        assert page.header["busy"]["text"] == "replaying the link"
+    page.until(lambda: "how" in page.header)
+    assert len(page.steps) == 301
 
 
 def test_a_stop_ends_a_replay_where_it_is(run, server):
     link = run.header["session"]["url"].replace("steps=3", "steps=900")
-    page = Page(server, params=parse_qs(link.removeprefix("?")))
-    page.tab._patience_s = 0.01
-    page.queue("hello")
-    page.say()
-    while not page.steps:
-        page.say()
+    page = Page(server, params=parse_qs(link.removeprefix("?")), connect=False)
+    page.connect()
+    page.until(lambda: len(page.steps) > 3)
     page.ok("stop")
     assert 1 <= len(page.steps) < 900
     assert page.header["session"]["finish_reason"] is None
@@ -164,8 +156,10 @@ def test_a_model_loaded_for_a_link_that_fails_is_given_back(own_server, other_fo
 def test_a_link_is_opened_once(server):
     page = opened(server, "?prompt=abc&steps=2")
     page.ok("reset")
-    assert page.ok("hello") == {"how": "new"}
-    assert page.header["session"] is None
+    page.leave()
+    again = opened(server, "?prompt=abc&steps=2", owner=page.owner)
+    assert again.header["how"] == "new"
+    assert again.header["session"] is None
 
 
 def test_no_link_names_a_session(run):

@@ -8,7 +8,7 @@ import pytest
 
 from explorer.links.link import Link
 from explorer.links.read import MAX_CHARACTERS, parse
-from explorer.live.driver import OPERATIONS
+from explorer.live.commands import OPERATIONS
 from tests.explorer.page_client import Page
 
 ODD = (
@@ -18,7 +18,6 @@ ODD = (
     0,
     1.5,
     10**400,
-    -(10**5000),
     float("inf"),
     float("nan"),
     1e308,
@@ -77,7 +76,7 @@ def test_a_command_with_odd_arguments_is_answered_in_words(op: str, run: Page):
     run.ok("step")
 
 
-@pytest.mark.parametrize("value", [10**400, -(10**5000), float("inf"), float("nan"), 10**301], ids=range(5))
+@pytest.mark.parametrize("value", [10**400, -(10**400), float("inf"), float("nan"), 10**301], ids=range(5))
 def test_a_number_that_is_none_changes_no_setting(value, run: Page):
     before = run.header["session"]["sampling"], run.header["session"]["seed"]
     for args in ({"sampling": {"temperature": value}}, {"seed": value}, {"stop": {"max_new_tokens": value}}):

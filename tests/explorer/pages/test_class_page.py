@@ -18,8 +18,10 @@ from explorer.hosting.limits import Hosting
 from explorer.hosting.runtime import Runtime
 from explorer.pages import class_page
 from tests.explorer.hosting.test_leases import Clock
-from tests.explorer.page_client import Page, prefilled, settle
-from tests.explorer.pages.test_app import HOSTILE, App
+from tests.explorer.page_client import Page, prefilled, reap, settle
+from tests.explorer.pages.test_app import App
+
+HOSTILE = 'a<b & "c" </script><img src=x onerror=alert(1)> $5 and $9 _x_ [y](z) `c` :red[no]'
 
 KEY = "correct-horse-battery"
 
@@ -63,9 +65,9 @@ def test_the_last_minute_and_the_last_five(classroom, monkeypatch):
 def test_who_is_there_in_one_line(classroom, clock):
     gone, _ = prefilled(Page(classroom)), prefilled(Page(classroom))
     classroom.tabs.release(Lease(gone.tab.sid, gone.owner))
-    classroom.reap()
+    reap(classroom)
     clock.now = 60
-    classroom.reap()
+    reap(classroom)
     settle(gone.tab.workspace.engine)
     line = class_page.headline(class_now(classroom), classroom.hosting.max_sessions)
     assert line == "1 of 30 places taken · 0 in line · 1 asleep, rebuilt on touch · engine: well"
@@ -105,8 +107,7 @@ class_page.page()
 
 def test_the_class_is_shown_for_the_key_alone(hosted):
     hosted.setenv("LOUPE_HOST_KEY", KEY)
-    student = App()
-    student.say("prefill", prompt="my secret", mode="raw")
+    prefilled(App().page(), "my secret")
     host = AppTest.from_string(PAGE, default_timeout=60).run()
     assert [element.value for element in host.subheader] == ["For the host of this class"]
     host.text_input[0].input("wrong-horse-battery")
@@ -124,17 +125,16 @@ def test_the_class_is_shown_for_the_key_alone(hosted):
 
 def test_a_shared_text_is_shown_as_text_and_gone_when_it_is_taken_back(hosted):
     hosted.setenv("LOUPE_HOST_KEY", KEY)
-    student = App()
-    student.say("prefill", prompt=HOSTILE, mode="raw")
+    student = prefilled(App().page(), HOSTILE)
     host = AppTest.from_string(PAGE, default_timeout=60).run()
     host.text_input[0].input(KEY)
     host.button[0].click().run()
     assert "Nobody shares a text just now" in " ".join(str(one.value) for one in host.caption)
-    student.say("share", on=True)
+    student.ok("share", on=True)
     host.run()
     assert HOSTILE in [one.value for one in host.text]
     assert HOSTILE not in "".join(str(one.value) for kind in ("markdown", "caption", "html") for one in host.get(kind))
-    student.say("share", on=False)
+    student.ok("share", on=False)
     host.run()
     assert not host.text
 

@@ -33,10 +33,11 @@ def entries() -> list[list[str]]:
 def test_the_menu_names_the_step_page_the_claims_and_every_lab(entries):
     assert [(heading, title) for heading, title, _, visibility in entries if visibility == "visible"] == [
         ("", "Step"),
-        ("", "Claims"),
-        ("Labs", "Lower bound from memory bandwidth"),
-        ("Labs", "Without the cache"),
-        ("Labs", "Prefill against decode"),
+        ("", "Fact check"),
+        ("", "Glossary"),
+        ("Labs", "Roofline"),
+        ("Labs", "With and without the KV cache"),
+        ("Labs", "Prefill and decode"),
         ("Labs", "KV cache memory"),
         ("Labs", "FlashAttention, tile by tile"),
     ]
@@ -44,12 +45,16 @@ def test_the_menu_names_the_step_page_the_claims_and_every_lab(entries):
 
 def test_no_two_pages_share_an_address(entries):
     addresses = [address for _, _, address, _ in entries]
-    assert len(set(addresses)) == len(addresses) == 8
+    assert len(set(addresses)) == len(addresses) == 13
 
 
-def test_the_hosts_page_has_an_address_and_no_entry(entries):
+def test_the_hosts_page_and_the_addresses_of_before_have_no_entry(entries):
     assert [(title, address) for _, title, address, visibility in entries if visibility == "hidden"] == [
-        ("The class", "class")
+        ("The class", "class"),
+        ("Roofline", "floor"),
+        ("KV cache memory", "library"),
+        ("FlashAttention, tile by tile", "tiles"),
+        ("Fact check", "claims"),
     ]
 
 

@@ -37,7 +37,7 @@ class AttentionPanel {
     this.preview = null; // the head under the pointer
     this.hover = null; // {row, key} in the large view
     this.frame = panelFrame(root, {
-      title: 'Attention', name: 'attention', table: () => this.#table(),
+      title: 'Attention', name: 'attention', term: 'attention', says: 'How much of each cached token the newest one takes in, head by head.', table: () => this.#table(),
       empty: 'Press Prefill: the last prompt token then reads every key in the cache, once per layer and head.',
     });
     this.#build();

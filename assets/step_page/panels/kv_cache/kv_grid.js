@@ -36,7 +36,7 @@ class KvPanel {
     this.slide = null; // {from, start}: columns that are coming in
     this.seen = { epoch: -1, steps: 0 };
     this.frame = panelFrame(root, {
-      title: 'KV cache', name: 'kv', table: () => this.#table(),
+      title: 'KV cache', name: 'kv', term: 'KV cache', says: 'Each column is one token’s memory: a key and a value per layer.', table: () => this.#table(),
       empty: 'Press Prefill: each prompt token leaves one key and one value in every layer.',
     });
     this.#controls();

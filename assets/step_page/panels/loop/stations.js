@@ -15,11 +15,11 @@ import { howRead, tokensRead } from '../time/prefill.js';
 import { formatCount, formatPlural, formatProb } from '../../drawing/format.js';
 
 const STATIONS = [
-  { name: 'in', label: 'in', shows: '.strip', says: 'Token ids and positions fed to the model in this step' },
-  { name: 'forward', label: 'forward pass', shows: '.panel-kv, .panel-attention', says: 'The one call of the model' },
-  { name: 'logits', label: 'logits', shows: '.panel-next', says: 'One logit for every token of the vocabulary' },
-  { name: 'sample', label: 'sample', shows: '.panel-next', says: 'From logits to one token' },
-  { name: 'stop', label: 'stop?', shows: '', says: 'Every rule that could end the run' },
+  { name: 'in', term: 'token id', label: 'in', shows: '.strip', says: 'Token ids and positions fed to the model in this step' },
+  { name: 'forward', term: 'forward pass', label: 'forward pass', shows: '.panel-kv, .panel-attention', says: 'The one call of the model' },
+  { name: 'logits', term: 'logit', label: 'logits', shows: '.panel-next', says: 'One logit for every token of the vocabulary' },
+  { name: 'sample', term: 'sampling', label: 'sample', shows: '.panel-next', says: 'From logits to one token' },
+  { name: 'stop', term: 'stop rule', label: 'stop?', shows: '', says: 'Every rule that could end the run' },
 ];
 
 /** Counts of tokens that remain, without repeating a stage that removed none: 49,152 → 50 → 6. */
@@ -147,13 +147,13 @@ export class Stations {
     this.stopButton = this.parts.at(-1).button;
   }
 
-  #station({ name, label, shows, says }, i, flash) {
+  #station({ name, term, label, shows, says }, i, flash) {
     const main = make('span.station-main');
     const rest = make('span.station-rest');
     const arrow = i < STATIONS.length - 1 ? make('span.station-arrow', {}, icon('arrow', 16)) : icon('down', 16);
     const button = make(
       'button.station',
-      { data: { station: name } },
+      { data: { station: name, term } },
       make('span.station-label', {}, make('i', {}, String(i + 1)), label),
       make('span.station-words', {}, main, ' ', rest),
       arrow,

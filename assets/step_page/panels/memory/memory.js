@@ -26,7 +26,7 @@ class MemoryPanel {
     this.store = store;
     this.hover = null;
     this.frame = panelFrame(root, {
-      title: 'Memory', name: 'memory', table: () => this.#table(), empty: 'Press Prefill: the cache then takes its first bytes.',
+      title: 'Memory', name: 'memory', term: 'weights', says: 'The weights stay the same; the KV cache grows with every token.', table: () => this.#table(), empty: 'Press Prefill: the cache then takes its first bytes.',
     });
     this.frame.note('live tensors, our own ledger');
     this.bar = make('div.lp-memory-bar', { role: 'img', 'aria-label': 'Bytes of the process by kind' });

@@ -30,7 +30,7 @@ class NextTokenPanel {
     this.stage = null; // the stage looked at; null: the last
     this.exact = null; // {key, sampling, distribution}: the engine's answer to the last what-if, and whose record it is
     this.frame = panelFrame(root, {
-      title: 'Next token', name: 'next', table: () => this.#table(), empty: 'Press Prefill: the last row of logits then gives the first new token.',
+      title: 'Next token', name: 'next', term: 'sampling', says: 'How likely each token is to come next, and the one that was picked.', table: () => this.#table(), empty: 'Press Prefill: the last row of logits then gives the first new token.',
     });
     this.tip = makeTooltip(root);
     const bars = make('div.lp-bars');

@@ -1,0 +1,1 @@
+"""The terms of the field in plain English: one file of them, its reader, and a page with a search."""
