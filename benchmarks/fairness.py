@@ -14,11 +14,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
 from benchmarks.results import Row, table
 from engine.config import EngineConfig, StopRules
+from engine.errors import LoupeError
 from engine.llm_engine import LLMEngine
 from engine.models.loader import load_model
 from engine.session import DecodeSession
@@ -77,51 +80,65 @@ def tokens(length: int, source: random.Random) -> tuple[int, ...]:
     return tuple(source.randrange(1_000, 40_000) for _ in range(length))
 
 
-def heavy_work(engine: LLMEngine) -> dict[str, Ask]:
-    """What the ninth tab asks for, again and again."""
+@dataclass(frozen=True, slots=True)
+class Looping:
+    """What the ninth tab asks for, again and again, and the session that it asks."""
+
+    session: DecodeSession
+    ask: Ask
+
+    def once(self) -> float:
+        """ms of one."""
+        began = time.perf_counter()
+        self.ask().result()
+        return (time.perf_counter() - began) * 1e3
+
+    def loop(self, seconds: float) -> float:
+        """Ask again and again for so long, then stop: ms of those that were done, each; infinite where none was."""
+        began, done = time.perf_counter(), 0
+        while (left := began + seconds - time.perf_counter()) > 0:
+            future = self.ask()
+            with suppress(TimeoutError):
+                future.result(left)
+                done += 1
+        took = (time.perf_counter() - began) * 1e3
+        self.session.cancel()
+        with suppress(LoupeError):
+            future.result()
+        return took / done if done else float("inf")
+
+
+def heavy_work(engine: LLMEngine) -> dict[str, Looping]:
+    """Each kind of heavy work that one tab can ask for."""
     long, short = opened(engine, LONG, 100, STEPS), opened(engine, SHORT, 101, STEPS)
     reader, source = engine.create_session(), random.Random(5)
+    last = engine.info.num_layers - 1
     return {
-        "check, 1,000 tokens": lambda: check_numbers(long),
-        "check, short": lambda: check_numbers(short),
-        "layer times": lambda: short.layer_times(3),
-        "prefills of 1,000 tokens": lambda: reader.prefill(tokens(LONG, source)),
-        "triangle, 1,000 tokens": lambda: long.prompt_attention(engine.info.num_layers - 1, 0),
-        "prompt rows, 1,000 tokens": lambda: long.prompt_rows(),
+        "check, 1,000 tokens": Looping(long, lambda: check_numbers(long)),
+        "check, short": Looping(short, lambda: check_numbers(short)),
+        "layer times": Looping(short, lambda: short.layer_times(3)),
+        "prefills of 1,000 tokens": Looping(reader, lambda: reader.prefill(tokens(LONG, source))),
+        "triangle, 1,000 tokens": Looping(long, lambda: long.prompt_attention(last, 0)),
+        "prompt rows, 1,000 tokens": Looping(long, lambda: long.prompt_rows()),
     }
-
-
-def loop(ask: Ask, seconds: float) -> float:
-    """Ask again and again for so long, and wait for the last to be done: ms of one on the average."""
-    began, done = time.perf_counter(), 0
-    while time.perf_counter() < began + seconds:
-        ask().result()
-        done += 1
-    return (time.perf_counter() - began) * 1e3 / done
 
 
 def measure(engine: LLMEngine, kinds: Sequence[str], seconds: float) -> list[Row]:
     """One row for each kind of heavy work: the others' p95 beside it over their p95 alone."""
     work = heavy_work(engine)
-    alone_ms = {kind: _timed(work[kind]) for kind in kinds or work}
+    alone_ms = {kind: work[kind].once() for kind in kinds or work}
     clients, rows = Clients(engine), []
     try:
         for kind in kinds or work:
             before = f"{ALONE} before {kind}"
             for _half in range(2):
                 _window(clients, before, partial(time.sleep, seconds / 2))
-                beside_ms = _window(clients, kind, partial(loop, work[kind], seconds / 2))
+                beside_ms = _window(clients, kind, partial(work[kind].loop, seconds / 2))
             rows.append(_row(kind, clients.seen[before], clients.seen[kind], alone_ms[kind], beside_ms))
             print(rows[-1].what, {k: round(v, 1) for k, v in rows[-1].parts.items()}, flush=True)
     finally:
         clients.close()
     return rows
-
-
-def _timed(ask: Ask) -> float:
-    began = time.perf_counter()
-    ask().result()
-    return (time.perf_counter() - began) * 1e3
 
 
 def _window(clients: Clients, name: str, during: Callable[[], T]) -> T:
