@@ -83,8 +83,13 @@ class LLMEngine:
         stop: StopRules | None = None,
         seed: int = 0,
         solo: bool = False,
+        watched: bool = False,
     ) -> DecodeSession:
-        """An empty session; prefill it first. A `solo` one never shares a forward. Raises EngineFull."""
+        """An empty session; prefill it first. Raises EngineFull.
+
+        solo     it never shares a forward
+        watched  each step brings its attention along
+        """
         state = SessionState(
             self.info.id,
             self.stepper.runner.new_store(),
@@ -92,6 +97,7 @@ class LLMEngine:
             sampling or SamplingParams(),
             self.config.budgets.capped(stop or StopRules()),
             seed,
+            watched=watched,
         )
         return DecodeSession(self, state, solo=solo)
 

@@ -31,7 +31,8 @@ TAIL_BINS = 64  # histogram over all the other logits
 
 def freeze_arrays(record: object) -> None:
     """Make every array of a dataclass read-only: frozen=True does not reach into arrays."""
-    for name in _names(type(record)):
+    kind: Any = type(record)
+    for name in _names(kind):
         value = getattr(record, name)
         if isinstance(value, np.ndarray):
             value.setflags(write=False)

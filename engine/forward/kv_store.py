@@ -75,6 +75,10 @@ class KVStore:
         assert length <= keys.shape[1], f"layer {layer} has room for {keys.shape[1]} tokens, {length} were asked for"
         return keys[:, :length], values[:, :length]
 
+    def keys_of_layers(self, length: int) -> Tensor | None:
+        """Keys (L, G, N, D) of the first `length` tokens, a view; None where layers do not share a block."""
+        return None if self._block is None else self._block[:, 0, :, :length]
+
     def truncate(self, length: int) -> None:
         """Forget every token from position `length` on. The buffers stay, so this costs nothing."""
         assert 0 <= length <= self.length, f"cannot cut a cache of {self.length} tokens to {length}"
