@@ -26,7 +26,9 @@ def new_session(workspace: Workspace, recipe: Recipe) -> Placing:
     engine = workspace.engine
 
     def make() -> DecodeSession:
-        return engine.create_session(sampling=recipe.sampling, stop=recipe.stop, seed=recipe.seed, solo=workspace.solo)
+        return engine.create_session(
+            sampling=recipe.sampling, stop=recipe.stop, seed=recipe.seed, solo=workspace.solo, watched=True
+        )
 
     return (yield from placed(workspace, make))
 
