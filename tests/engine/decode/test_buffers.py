@@ -40,6 +40,9 @@ def test_arrays_in_use_never_share_memory_and_are_used_again_afterwards() -> Non
             seen |= {array.__array_interface__["data"][0] for array in held}
             done_with(held[-1])
     assert len(seen) == 4
+    with reused():
+        held = [empty(SHORTEST + 1, np.float64) for _ in range(8)]
+        assert not any(np.shares_memory(a, b) for i, a in enumerate(held) for b in held[:i])
     assert not np.shares_memory(empty(SHORTEST, np.float64), held[0])  # outside, each is fresh
 
 
