@@ -11,6 +11,7 @@ Letters in shapes: V vocabulary, S tokens not cut, R tokens in order, N candidat
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,8 @@ from engine.records import CANDIDATES, SHOWN, TAIL_BINS, Candidates, Stage
 
 TOP = 16  # likeliest tokens named at every stage
 RANKED = CANDIDATES + 1  # likeliest raw scores put in order: the candidates, and where the others begin
+
+PART = 12_288  # entries worked on at a time; in float64 still below what the C library maps page by page
 
 Places = NDArray[np.int64]
 
@@ -111,13 +114,14 @@ def distribution(
     if ranking is None or ranking.order.size < min(scores.size, TOP):
         ranking = rank(scores, min(scores.size, RANKED))
     top = float(scores[ranking.order[0]])
-    below, weights = empty(scores.size, np.float64), empty(scores.size, np.float64)
-    np.subtract(scores, top, dtype=np.float64, out=below)  # (S,) at most 0: exp cannot overflow at any temperature
-    np.exp(below, out=weights)  # (S,)
-    total = float(weights.sum())  # 1 or more
-    # Not `weights @ below`: that wakes BLAS threads, which cost more than the whole row.
-    mean_below = float(np.multiply(weights, below, out=below).sum()) / total  # a weight of 0 adds 0
-    done_with(below)
+    weights = empty(scores.size, np.float64)
+    total = weighted = 0.0
+    for part in parts_of(scores.size):
+        below = np.subtract(scores[part], top, dtype=np.float64)  # at most 0: exp cannot overflow at any temperature
+        np.exp(below, out=weights[part])
+        total += float(weights[part].sum())  # 1 or more in the end
+        # Not `weights @ below`: that wakes BLAS threads, which cost more than the whole row.
+        weighted += float(np.multiply(weights[part], below, out=below).sum())  # a weight of 0 adds 0
     return Distribution(
         size=size,
         ids=ids,
@@ -126,8 +130,13 @@ def distribution(
         weights=weights,
         total=total,
         log_sum_exp=top + float(np.log(total)),
-        entropy_bits=max(0.0, float((np.log(total) - mean_below) / np.log(2))),
+        entropy_bits=max(0.0, float((np.log(total) - weighted / total) / np.log(2))),
     )
+
+
+def parts_of(size: int) -> Iterator[slice]:
+    """A row in parts: what is computed on the way to a sum stays near the processor."""
+    return (slice(start, start + PART) for start in range(0, size, PART))
 
 
 def of_row(logits: NDArray[np.float32]) -> Distribution:
@@ -222,11 +231,10 @@ def _tail(
 def _binned(logits: NDArray[np.float32], low: float, high: float) -> NDArray[np.int32]:
     """How many of `logits`, none below `low`, fall into each equal bin; what is above `high` counts as that."""
     width = (high - low) / TAIL_BINS or 1.0  # all equal: everything falls in the first bin
-    clipped, exact, bins = (empty(logits.size, kind) for kind in (np.float32, np.float64, np.intp))
-    np.subtract(np.minimum(logits, np.float32(high), out=clipped), low, dtype=np.float64, out=exact)
-    np.copyto(bins, np.divide(exact, width, out=exact), casting="unsafe")
-    counts = np.bincount(bins, minlength=TAIL_BINS + 1)
+    counts = np.zeros(TAIL_BINS + 1, dtype=np.int64)
+    for part in parts_of(logits.size):
+        exact = np.subtract(np.minimum(logits[part], np.float32(high)), low, dtype=np.float64)
+        bins = np.divide(exact, width, out=exact).astype(np.int32)
+        counts += np.bincount(bins, minlength=TAIL_BINS + 1)
     counts[TAIL_BINS - 1] += counts[TAIL_BINS]  # the upper edge belongs to the last bin
-    for array in (clipped, exact, bins):
-        done_with(array)
     return counts[:TAIL_BINS].astype(np.int32)

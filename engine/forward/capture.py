@@ -38,16 +38,17 @@ class CaptureRing:
     def __init__(self, budget: int) -> None:
         self.budget = budget
         self._captures: OrderedDict[int, Capture] = OrderedDict()
+        self._sizes: dict[int, int] = {}  # adding up what thirty layers keep takes time
         self.num_bytes = 0
 
     def put(self, step: int, capture: Capture) -> None:
         """Keep `capture` as the latest step's; the step before keeps its query, and not its attention."""
         self.truncate(step)
         if self._captures:
-            before, known = self._captures.popitem()
-            self.num_bytes -= known.num_bytes
-            self._add(before, replace(known, attention=None))
-        self._add(step, capture)
+            self._forget_attention(next(reversed(self._captures)))
+        self._captures[step] = capture
+        self._sizes[step] = capture.num_bytes
+        self.num_bytes += self._sizes[step]
         while self.num_bytes > self.budget and len(self._captures) > 1:
             self._drop(next(iter(self._captures)))
 
@@ -64,9 +65,13 @@ class CaptureRing:
         """Forget everything."""
         self.truncate(0)
 
-    def _add(self, step: int, capture: Capture) -> None:
-        self._captures[step] = capture
-        self.num_bytes += capture.num_bytes
+    def _forget_attention(self, step: int) -> None:
+        known = self._captures[step]
+        if known.attention is not None:
+            self._captures[step] = replace(known, attention=None)
+            self._sizes[step] -= known.attention.nbytes
+            self.num_bytes -= known.attention.nbytes
 
     def _drop(self, step: int) -> None:
-        self.num_bytes -= self._captures.pop(step).num_bytes
+        del self._captures[step]
+        self.num_bytes -= self._sizes.pop(step)
