@@ -1,4 +1,4 @@
-"""Arrays as long as the vocabulary, used again from step to step.
+"""Rows of scores as long as the vocabulary, used again from step to step.
 
 A fresh one comes from the system page by page, and the page faults of a step can take longer than all its sums.
 """
@@ -6,24 +6,22 @@ A fresh one comes from the system page by page, and the page faults of a step ca
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
-SHORTEST = 4_096  # entries; below it an array is cheap
-
-_Kind = tuple[int, np.dtype[Any]]  # room for so many entries, of this type
+SHORTEST = 4_096  # scores; below it a row is cheap
 
 
 class _Shelf(threading.local):
-    """One thread's arrays: those that are free, and by their addresses those in use; None outside `reused`."""
+    """One thread's rows: those that are free, by their room, and those in use; None outside `reused`."""
 
     def __init__(self) -> None:
-        self.free: dict[_Kind, list[NDArray[Any]]] = {}
-        self.used: dict[int, NDArray[Any]] | None = None
+        self.free: defaultdict[int, list[NDArray[np.float32]]] = defaultdict(list)
+        self.used: list[NDArray[np.float32]] | None = None
 
 
 _shelf = _Shelf()
@@ -32,31 +30,21 @@ _shelf = _Shelf()
 @contextmanager
 def reused() -> Iterator[None]:
     """What `empty` makes within this context is used again after it, so nothing that holds it may leave."""
-    _shelf.used = {}
+    _shelf.used = []
     try:
         yield
     finally:
-        for array in _shelf.used.values():
-            _put_by(array)
+        for row in _shelf.used:
+            _shelf.free[row.size].append(row)
         _shelf.used = None
 
 
-def empty(size: int, dtype: DTypeLike) -> NDArray[Any]:
-    """An array (size,) to be filled."""
+def empty(size: int) -> NDArray[np.float32]:
+    """A row (size,) to be filled."""
     if size < SHORTEST or _shelf.used is None:
-        return np.empty(size, dtype)
+        return np.empty(size, np.float32)
     room = 1 << (size - 1).bit_length()  # few kinds, whatever number of tokens a stage keeps
-    free = _shelf.free.get((room, np.dtype(dtype)))
-    whole = free.pop() if free else np.empty(room, dtype)
-    _shelf.used[id(whole)] = whole
-    return whole[:size]
-
-
-def done_with(array: NDArray[Any]) -> None:
-    """`array` came from `empty` and is not needed any more: the next one may be the same."""
-    if _shelf.used is not None and (whole := _shelf.used.pop(id(array.base), None)) is not None:
-        _put_by(whole)
-
-
-def _put_by(whole: NDArray[Any]) -> None:
-    _shelf.free.setdefault((whole.size, whole.dtype), []).append(whole)
+    free = _shelf.free[room]
+    row = free.pop() if free else np.empty(room, np.float32)
+    _shelf.used.append(row)
+    return row[:size]

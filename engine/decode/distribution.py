@@ -17,7 +17,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.decode.buffers import done_with, empty
 from engine.decode.ranking import Ranking, rank
 from engine.errors import NumericalFailure
 from engine.records import CANDIDATES, SHOWN, TAIL_BINS, Candidates, Stage
@@ -26,6 +25,7 @@ TOP = 16  # likeliest tokens named at every stage
 RANKED = CANDIDATES + 1  # likeliest raw scores put in order: the candidates, and where the others begin
 
 PART = 12_288  # entries worked on at a time; in float64 still below what the C library maps page by page
+EXACT_ABOVE = 1e-3  # what is left of 1 has thirteen digits from here on
 
 Places = NDArray[np.int64]
 
@@ -38,14 +38,13 @@ class Distribution:
     ids      (S,) rising; None where every token is kept, so that a token's place is its id
     scores   (S,) float32, all finite
     ranking  the likeliest places in these arrays, at least min(S, TOP) of them
-    weights  (S,) float64, exp(score - largest score); a token's probability is its weight over `total`
+    total    sum of all weights; a token's weight is exp(score - largest score), its probability that over `total`
     """
 
     size: int
     ids: Places | None
     scores: NDArray[np.float32]
     ranking: Ranking
-    weights: NDArray[np.float64]
     total: float
     log_sum_exp: float
     entropy_bits: float
@@ -71,9 +70,11 @@ class Distribution:
         places = np.minimum(np.searchsorted(self.ids, token_ids), self.kept - 1)
         return places, self.ids[places] == token_ids
 
-    def probs_at(self, places: Places) -> NDArray[np.float64]:
+    def probs_at(self, places: Places | slice) -> NDArray[np.float64]:
         """Probabilities of the tokens at some places."""
-        return self.weights[places] / self.total
+        weights = np.subtract(self.scores[places], self.top, dtype=np.float64)
+        np.exp(weights, out=weights)
+        return np.divide(weights, self.total, out=weights)
 
     def probs_of(self, token_ids: NDArray[np.integer]) -> NDArray[np.float64]:
         """Probability of each token, 0 where it was cut."""
@@ -91,7 +92,7 @@ class Distribution:
     def prob_of(self, token_id: int) -> float:
         """Probability of one token, 0 where it was cut."""
         place = self.place_of(token_id)
-        return 0.0 if place is None else float(self.weights[place]) / self.total
+        return 0.0 if place is None else float(self.probs_at(np.array([place]))[0])
 
     def row(self) -> NDArray[np.float32]:
         """The scores (V,) of all tokens, -inf where one was cut."""
@@ -114,20 +115,18 @@ def distribution(
     if ranking is None or ranking.order.size < min(scores.size, TOP):
         ranking = rank(scores, min(scores.size, RANKED))
     top = float(scores[ranking.order[0]])
-    weights = empty(scores.size, np.float64)
     total = weighted = 0.0
     for part in parts_of(scores.size):
         below = np.subtract(scores[part], top, dtype=np.float64)  # at most 0: exp cannot overflow at any temperature
-        np.exp(below, out=weights[part])
-        total += float(weights[part].sum())  # 1 or more in the end
+        weights = np.exp(below)
+        total += float(weights.sum())  # 1 or more in the end
         # Not `weights @ below`: that wakes BLAS threads, which cost more than the whole row.
-        weighted += float(np.multiply(weights[part], below, out=below).sum())  # a weight of 0 adds 0
+        weighted += float(np.multiply(weights, below, out=below).sum())  # a weight of 0 adds 0
     return Distribution(
         size=size,
         ids=ids,
         scores=scores,
         ranking=ranking,
-        weights=weights,
         total=total,
         log_sum_exp=top + float(np.log(total)),
         entropy_bits=max(0.0, float((np.log(total) - weighted / total) / np.log(2))),
@@ -170,16 +169,17 @@ def kept_at(before: Distribution, places: Places) -> Distribution:
 
 
 def removed_mass(before: Distribution, after: Distribution) -> float:
-    """Probability that `before` gave to the tokens `after` no longer has: their own sum, exact where it is tiny."""
+    """Probability that `before` gave to the tokens `after` no longer has. Where it is small, it is their own sum."""
     if before.kept == after.kept:
         return 0.0
     assert after.ids is not None, "where tokens were cut, it is known which are left"
-    gone = empty(before.kept, np.float64)
-    np.copyto(gone, before.weights)
-    gone[before.places_of(after.ids)[0]] = 0.0
-    mass = float(gone.sum()) / before.total
-    done_with(gone)
-    return min(1.0, mass)
+    kept = before.places_of(after.ids)[0]
+    mass = 1.0 - float(before.probs_at(kept).sum())
+    if mass > EXACT_ABOVE:
+        return mass
+    gone = np.ones(before.kept, dtype=np.bool_)
+    gone[kept] = False
+    return float(sum(float((before.probs_at(part) * gone[part]).sum()) for part in parts_of(before.kept)))
 
 
 def stage_summary(name: str, label: str, after: Distribution, before: Distribution, shown: NDArray[np.int32]) -> Stage:

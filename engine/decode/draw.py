@@ -78,7 +78,7 @@ def interval_at(final: Distribution, u: float) -> Interval:
     if u < ends[-1]:
         return _interval(final, order, np.minimum(ends, 1.0), u)
     slices = _slices(final)
-    mass = np.bincount(slices, weights=final.weights, minlength=SLICES + 1) / final.total
+    mass = np.bincount(slices, weights=final.probs_at(slice(None)), minlength=SLICES + 1)
     mass[0] = 0.0  # the ranking
     if not mass.any():
         return _interval(final, order, _closed(ends, 1.0), u)
@@ -110,7 +110,7 @@ def interval_of(final: Distribution, token_id: int) -> Interval:
     score = final.scores[place]
     before = final.scores > score
     before[:place] |= final.scores[:place] == score
-    low = float(final.weights[before].sum()) / final.total
+    low = float(final.probs_at(np.flatnonzero(before)).sum())
     return Interval(token_id, low, min(1.0, low + final.prob_of(token_id)))
 
 

@@ -83,7 +83,7 @@ def penalised(scores: NDArray[np.float32], penalty: np.float32) -> NDArray[np.fl
 def _penalise(penalty: np.float32, before: Distribution, context: NDArray[np.int64]) -> Distribution:
     places, held = before.places_of(context)
     places = places if held is None else places[held]
-    scores = empty(before.kept, np.float32)
+    scores = empty(before.kept)
     np.copyto(scores, before.scores)
     scores[places] = penalised(scores[places], penalty)
     pool = np.concatenate((before.ranking.order, places))  # all others are where they were
@@ -97,7 +97,7 @@ def _rescale(temperature: np.float32, before: Distribution, context: NDArray[np.
     if abs(float(before.top)) > float(FLOAT32.max) * float(temperature):
         scores, floor = scores - before.top, floor - before.top  # softmax does not see a shift, and 0 stays in range
     with np.errstate(over="ignore", under="ignore"):
-        scores = np.divide(scores, temperature, out=empty(before.kept, np.float32))
+        scores = np.divide(scores, temperature, out=empty(before.kept))
         floor = floor / temperature
     if not (np.isfinite(scores.min()) and np.isfinite(scores.max())):
         scores = scores.clip(FLOAT32.min, FLOAT32.max)
@@ -121,7 +121,7 @@ def _cut_to_k(top_k: int, before: Distribution, context: NDArray[np.int64]) -> D
 def _cut_to_p(top_p: float, before: Distribution, context: NDArray[np.int64]) -> Distribution:
     """Keeps the fewest likeliest that together reach `top_p`, and always one."""
     rising = np.sort(before.scores)  # (S,)
-    row = empty(before.size, np.float32)  # (V,) what transformers would sort
+    row = empty(before.size)  # (V,) what transformers would sort
     row[: before.size - before.kept] = -np.inf
     row[before.size - before.kept :] = rising
     probs = torch.from_numpy(row)[None].softmax(-1)[:, before.size - before.kept :]  # (1, S) float32

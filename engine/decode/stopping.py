@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 from engine.config import StopRules
@@ -171,6 +172,7 @@ def _kv_bytes(state: StopState, rules: StopRules) -> StopCheck:
     return StopCheck("kv_bytes", f"KV bytes {budget:,}", True, fired, words, near)
 
 
+@cache
 def _flag(rule: str, label: str, fired: bool, yes: str, no: str) -> StopCheck:
     """A rule that is always armed and knows no distance."""
     return StopCheck(rule, label, True, fired, yes if fired else no, 1.0 if fired else None)

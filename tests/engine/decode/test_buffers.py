@@ -1,4 +1,4 @@
-"""Arrays that are used again: never two at once, and never one that somebody still reads."""
+"""Rows that are used again: never two at once, and never one that somebody still reads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from engine.config import SamplingParams
-from engine.decode.buffers import SHORTEST, done_with, empty, reused
+from engine.decode.buffers import SHORTEST, empty, reused
 from engine.decode.sampling import run_stages, sample
 from engine.records import SHOWN
 
@@ -29,21 +29,15 @@ def arrays_in(value: Any) -> list[np.ndarray[Any, Any]]:
     return [array for one in value for array in arrays_in(one)] if isinstance(value, tuple) else []
 
 
-def test_arrays_in_use_never_share_memory_and_are_used_again_afterwards() -> None:
+def test_rows_in_use_never_share_memory_and_are_used_again_afterwards() -> None:
     seen: set[int] = set()
     for _ in range(4):
         with reused():
-            held = [empty(SHORTEST + size, np.float64) for size in (0, 1, 1)]
-            done_with(held.pop())
-            held += [empty(SHORTEST + size, np.float64) for size in (2, 3)]
+            held = [empty(SHORTEST + size) for size in (1, 1, 2, 3)]
             assert not any(np.shares_memory(a, b) for i, a in enumerate(held) for b in held[:i])
             seen |= {array.__array_interface__["data"][0] for array in held}
-            done_with(held[-1])
     assert len(seen) == 4
-    with reused():
-        held = [empty(SHORTEST + 1, np.float64) for _ in range(8)]
-        assert not any(np.shares_memory(a, b) for i, a in enumerate(held) for b in held[:i])
-    assert not np.shares_memory(empty(SHORTEST, np.float64), held[0])  # outside, each is fresh
+    assert not np.shares_memory(empty(SHORTEST + 1), held[0])  # outside, each is fresh
 
 
 def test_what_a_step_leaves_is_not_touched_by_the_next_and_is_what_fresh_arrays_give() -> None:
