@@ -5,49 +5,87 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
+import threading
 from dataclasses import replace
 
-from benchmarks.results import Row
+from benchmarks.results import Row, Wanted
 from benchmarks.setup import Bench
 from engine.config import EngineConfig, SamplingParams, StopRules
 from engine.llm_engine import LLMEngine
 from engine.measure.clocks import process_bytes
+from engine.records import StepTiming
+from engine.serving.requests import at_once
 from engine.session import DecodeSession
 
 PROMPT = tuple(range(1000, 1032))
 IDLE_SESSIONS = 40
 IDLE_STEPS = 8
-PRESETS = {
-    "no stage": SamplingParams(),
-    "top-k and top-p": SamplingParams(temperature=0.7, top_k=50, top_p=0.9, repetition_penalty=1.1),
-}
+SHARING = 32  # sessions in one forward
+ALL_STAGES = SamplingParams(temperature=0.7, top_k=50, top_p=0.9, repetition_penalty=1.1)
+PRESETS = {"no stage": (SamplingParams(), 1.0), "top-k, top-p, penalty": (ALL_STAGES, 2.5)}  # and the budget in ms
+SHARE_MS = 0.5  # budget of each session in a forward of `SHARING`
 
 
 def session_rows(bench: Bench, config: EngineConfig, steps: int) -> list[Row]:
     """Rows through `LLMEngine`, over the model that is already loaded."""
     engine = LLMEngine(bench.loaded, replace(config, fast_kernels=False))  # its kernels are in place
     try:
-        rows = [_overhead(engine, name, sampling, steps) for name, sampling in PRESETS.items()]
+        rows = [_overhead(engine, name, sampling, steps, most) for name, (sampling, most) in PRESETS.items()]
+        rows.append(_overhead(engine, "no stage, with its attention", SamplingParams(), steps, None, watched=True))
+        rows += [_share(engine, name, sampling, max(3, steps // 5)) for name, (sampling, _) in PRESETS.items()]
         return [*rows, *_idle(engine)]
     finally:
         engine.close()
 
 
-def _session(engine: LLMEngine, sampling: SamplingParams) -> DecodeSession:
-    session = engine.create_session(sampling=sampling, stop=StopRules(max_new_tokens=10_000, use_end_ids=False))
+def _session(engine: LLMEngine, sampling: SamplingParams, *, seed: int = 0, watched: bool = False) -> DecodeSession:
+    rules = StopRules(max_new_tokens=10_000, use_end_ids=False)
+    session = engine.create_session(sampling=sampling, stop=rules, seed=seed, watched=watched)
     session.prefill(PROMPT).result()
     return session
 
 
-def _overhead(engine: LLMEngine, name: str, sampling: SamplingParams, steps: int) -> Row:
+def _overhead(
+    engine: LLMEngine, name: str, sampling: SamplingParams, steps: int, most_ms: float | None, *, watched: bool = False
+) -> Row:
     """What a step takes besides the model's forward: sampling, stop rules, the record, the hand-over."""
-    session = _session(engine, sampling)
+    session = _session(engine, sampling, watched=watched)
     timings = [t for _ in range(steps) if (t := session.step().result().timing) is not None]
     session.release()
     best = min(timings, key=lambda t: t.total_ms)
     rest = sorted(t.total_ms - t.forward_ms for t in timings)
     parts = {"total_best_ms": best.total_ms, "forward_best_ms": best.forward_ms, "sample_best_ms": best.sample_ms}
-    return Row(f"a step beside its forward, {name}", rest[0], "ms", median=rest[len(rest) // 2], parts=parts)
+    wanted: Wanted = "report" if most_ms is None else "at most"
+    what, median = f"a step beside its forward, {name}", rest[len(rest) // 2]
+    return Row(what, rest[0], "ms", wanted, most_ms, median=median, parts=parts)
+
+
+def _share(engine: LLMEngine, name: str, sampling: SamplingParams, steps: int) -> Row:
+    """What each of many sessions takes of a step besides the forward that they share."""
+    sessions = [_session(engine, sampling, seed=seed) for seed in range(SHARING)]
+    each = sorted(_share_ms(_step_together(engine, sessions)) for _ in range(steps))
+    for session in sessions:
+        session.close().result()
+    what = f"a session's share of a step beside the forward of {SHARING}, {name}"
+    return Row(what, each[0], "ms", "at most", SHARE_MS, median=each[len(each) // 2])
+
+
+def _step_together(engine: LLMEngine, sessions: list[DecodeSession]) -> list[StepTiming]:
+    """One step of all in one forward: they are asked for while the engine's thread is held."""
+    release = threading.Event()
+    held = engine.submit("benchmark", at_once(release.wait))
+    asked = [session.step() for session in sessions]
+    release.set()
+    held.result()
+    records = [step.result() for step in asked]
+    assert {record.batch_size for record in records} == {len(sessions)}, "they were to share one forward"
+    return [record.timing for record in records if record.timing is not None]
+
+
+def _share_ms(timings: list[StepTiming]) -> float:
+    """Sampling is each session's own, the other bookkeeping is everybody's at once."""
+    shared = max(timing.other_ms for timing in timings)
+    return (sum(timing.sample_ms for timing in timings) + shared) / len(timings)
 
 
 def _idle(engine: LLMEngine) -> list[Row]:
@@ -70,7 +108,7 @@ def _idle(engine: LLMEngine) -> list[Row]:
 
 
 def _idle_session(engine: LLMEngine) -> DecodeSession:
-    session = _session(engine, PRESETS["top-k and top-p"])
+    session = _session(engine, ALL_STAGES)
     for _ in range(IDLE_STEPS):
         session.step().result()
     return session

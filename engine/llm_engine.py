@@ -84,10 +84,13 @@ class LLMEngine:
         seed: int = 0,
         solo: bool = False,
         owner: str | None = None,
+        watched: bool = False,
     ) -> DecodeSession:
-        """An empty session; prefill it first. A `solo` one never shares a forward. Raises EngineFull.
+        """An empty session; prefill it first. Raises EngineFull.
 
-        Sessions of one `owner` (a tab, say) have one share of the engine's time for prefills and looks.
+        solo     it never shares a forward
+        owner    sessions of one (a tab, say) have one share of the engine's time for prefills and looks
+        watched  each step brings its attention along
         """
         state = SessionState(
             self.info.id,
@@ -96,6 +99,7 @@ class LLMEngine:
             sampling or SamplingParams(),
             self.config.budgets.capped(stop or StopRules()),
             seed,
+            watched=watched,
         )
         return DecodeSession(self, state, solo=solo, owner=owner)
 

@@ -10,7 +10,8 @@ Letters in shapes: L layers, H query heads, G key-value heads, K keys visible, M
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Literal
+from functools import lru_cache
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +31,16 @@ TAIL_BINS = 64  # histogram over all the other logits
 
 def freeze_arrays(record: object) -> None:
     """Make every array of a dataclass read-only: frozen=True does not reach into arrays."""
-    for field in fields(record):  # type: ignore[arg-type]
-        value = getattr(record, field.name)
+    kind: Any = type(record)
+    for name in _names(kind):
+        value = getattr(record, name)
         if isinstance(value, np.ndarray):
             value.setflags(write=False)
+
+
+@lru_cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -32,6 +32,8 @@ class DecodeSession(SessionRequests):
     """One conversation with the decode loop.
 
     solo  steps asked for from now on run in a forward of their own, so that repeating them repeats every bit
+
+    A session made `watched` brings each step's attention along: it is there once the step's Future resolves.
     """
 
     def __init__(
@@ -198,7 +200,16 @@ class DecodeSession(SessionRequests):
     # --- looking: moves nothing ---------------------------------------------------------------------------
 
     def attention(self, step: int) -> Future[NDArray[np.float32]]:
-        """(L, H, K): what the last query of a step gave to each of its K keys. Rows sum to 1, less a sink's share."""
+        """(L, H, K): what the last query of a step gave to each of its K keys. Rows sum to 1, less a sink's share.
+
+        Of the newest step of a watched session it is there already, and the engine's thread is not asked.
+        """
+        kept = self._state.ring.get(step)
+        if kept is not None and kept.attention is not None:
+            self._require_open()
+            there: Future[NDArray[np.float32]] = Future()
+            there.set_result(kept.attention)
+            return there
         return self._soon(lambda: inspection.attention_at(self.engine.stepper.runner, self._state, step))
 
     def prompt_attention(self, layer: int, head: int) -> Future[NDArray[np.float32]]:

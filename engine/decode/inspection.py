@@ -17,7 +17,6 @@ from engine.decode.sampling import standings_of, summarise
 from engine.decode.session_state import SessionState
 from engine.decode.stepping import Stepper
 from engine.errors import PromptTooLong, UnknownHead, UnknownLayer, UnsupportedModel
-from engine.forward.attention import rows_of_layers
 from engine.forward.forward_pass import LayerQuery
 from engine.forward.model_runner import ModelRunner
 from engine.progress import OnProgress
@@ -42,10 +41,11 @@ def attention_at(runner: ModelRunner, state: SessionState, step: int) -> NDArray
     """Weights (L, H, K) of the last query of `step` over its K keys, float32."""
     record = state.require_step(step)
     capture = state.ring.get(step)
-    if capture is not None and runner.keys_are_cached and len(capture.queries) == runner.num_layers:
-        layers = range(runner.num_layers)
-        keys = [state.store.view(layer, record.kv_len)[0] for layer in layers]
-        return rows_of_layers([capture.queries[layer] for layer in layers], keys).cpu().numpy()
+    found = None if capture is None else capture.attention
+    if found is None and capture is not None:
+        found = runner.rows_of(state.store, capture.queries, record.kv_len)
+    if found is not None:
+        return found
     last = state.token_ids[record.kv_len - 1]
     everything = frozenset(range(runner.num_layers))
     replayed = runner.replay(state.store, [last], record.kv_len - 1, weights_of=everything)

@@ -167,12 +167,12 @@ def rebuild(
     with state.filling():
         prompt = yield from feed_prompt(stepper, state, recipe.prompt_ids, chunk, progress)
         fresh = _fresh(state, prompt.store, recipe.prompt_ids, roles)
+        fresh.stop = recipe.stop
         rows = min(1, prompt.forwards)
         facts = ForwardFacts(recipe.prompt_ids, rows, 1, None, 0.0, 0.0, prompt.reused_tokens, prompt.forwards)
         _redo(stepper, fresh, recipe, facts, prompt.row.logits)
         yield from _redo_continuation(stepper, fresh, recipe, progress)
-        fresh.sampling, fresh.stop, fresh.seed = recipe.sampling, recipe.stop, recipe.seed
-        stepper.recheck(fresh)
+        fresh.sampling, fresh.seed = recipe.sampling, recipe.seed
         state.become(fresh)
 
 

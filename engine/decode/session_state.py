@@ -37,6 +37,7 @@ class SessionState:
     rebuilt_tokens  prefilled again since the newest step, because the cache had been released
     recovered_tokens  copied from a shared prompt since then, for the same reason
     incoming  the cache of work under way (a prefill, a rebuild), until it takes the place of `store`
+    watched  whether somebody looks at every step: then its attention is made with it
     """
 
     model_id: str
@@ -53,6 +54,7 @@ class SessionState:
     rebuilt_tokens: int = 0
     recovered_tokens: int = 0
     incoming: KVStore | None = None
+    watched: bool = False
 
     @property
     def token_ids(self) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import torch
 from torch import Tensor
 
 from engine.config import ChosenToken
@@ -27,6 +28,19 @@ from engine.tokens import JoinedText
 
 
 @dataclass(frozen=True, slots=True)
+class ProcessMemory:
+    """Bytes of this process and of its device; None where nobody says."""
+
+    resident: int | None
+    on_device: int | None
+
+    @classmethod
+    def now(cls, device: torch.device) -> ProcessMemory:
+        """As the system has it."""
+        return cls(process_bytes(), device_allocated_bytes(device))
+
+
+@dataclass(frozen=True, slots=True)
 class ForwardFacts:
     """What a record says of the forward it came from.
 
@@ -35,6 +49,7 @@ class ForwardFacts:
     forward_ms     of that, the model's part
     reused_tokens  of input_ids, those whose keys and values were copied from another session's prefill
     forwards       how many forwards that took: a long prompt takes several
+    process        what the system says of this process, once for all who share a forward; None: ask it
     """
 
     input_ids: tuple[int, ...]
@@ -45,6 +60,7 @@ class ForwardFacts:
     forward_ms: float
     reused_tokens: int = 0
     forwards: int = 1
+    process: ProcessMemory | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +95,15 @@ class Stepper:
     def decode(self, batch: Sequence[SessionState], asked_ms: Sequence[float]) -> list[StepRecord | Exception]:
         """One token for every state of `batch`, in one forward. A failure of one reaches that one alone."""
         started = now_ms()
-        feeds = [Feed(s.store, (s.newest_id,)) for s in batch]
+        feeds = [Feed(s.store, (s.newest_id,), s.watched) for s in batch]
         result = self.runner.forward(feeds)
+        process = ProcessMemory.now(self.runner.device)
         own = now_ms() - started
         outcomes: list[StepRecord | Exception] = []
         for state, feed, row, asked in zip(batch, feeds, result.rows, asked_ms, strict=True):
-            facts = ForwardFacts(feed.token_ids, 1, len(batch), asked, own, result.forward_ms)
+            facts = ForwardFacts(feed.token_ids, 1, len(batch), asked, own, result.forward_ms, process=process)
             try:
-                outcomes.append(self.record(state, Capture(row.logits[-1], row.queries), facts))
+                outcomes.append(self.record(state, Capture(row.logits[-1], row.queries, row.attention), facts))
             except Exception as error:
                 state.drop_unrecorded()
                 if isinstance(error, NumericalFailure):
@@ -102,10 +119,14 @@ class Stepper:
 
         `recalled` is the token a recipe has for this step: it is the truth, should rounding ever draw otherwise.
         """
-        step, began = len(state.records), now_ms()
-        recalled_id = None if recalled is None else recalled.token_id
-        sampled = sample(row.logits, state.token_ids, state.sampling, seed=state.seed, step=step, forced=recalled_id)
-        ends = penalised_ends(row.logits, state.prompt_ids, state.generated_ids, state.sampling, self.info.end_ids)
+        step = len(state.records)
+        if state.watched and facts.asked_ms is not None:
+            facts, row = self._with_attention(state, facts, row)
+        began = now_ms()
+        context, recalled_id = state.token_ids, None if recalled is None else recalled.token_id
+        sampled = sample(row.logits, context, state.sampling, seed=state.seed, step=step, forced=recalled_id)
+        generated = context[len(state.prompt_ids) :]
+        ends = penalised_ends(row.logits, state.prompt_ids, generated, state.sampling, self.info.end_ids)
         if recalled is not None and not recalled.forced:
             mode: DrawMode = "greedy" if recalled.sampling.is_greedy else "inverse_cdf"
             sampled = replace(sampled, draw=replace(sampled.draw, mode=mode))
@@ -135,7 +156,7 @@ class Stepper:
             held=verdict.held,
             pending=verdict.pending,
             timing=_timing(facts, began),
-            memory=self.memory(state, kv_len),
+            memory=self.memory(state, kv_len, kv_bytes, facts.process),
             logit_rows=facts.logit_rows,
             batch_size=facts.batch_size,
             forwards=facts.forwards,
@@ -147,6 +168,15 @@ class Stepper:
         state.records.append(record)
         state.rebuilt_tokens = state.recovered_tokens = 0
         return record
+
+    def _with_attention(self, state: SessionState, facts: ForwardFacts, row: Capture) -> tuple[ForwardFacts, Capture]:
+        """The row with its attention where that needs no forward; the time it takes is this session's own."""
+        began, found = now_ms(), row.attention
+        if found is None:
+            found = self.runner.rows_of(state.store, row.queries, state.store.length)
+        if found is not None:
+            found.setflags(write=False)  # any thread may read it
+        return replace(facts, own_ms=facts.own_ms + now_ms() - began), replace(row, attention=found)
 
     def redraw(self, state: SessionState, logits: Tensor, forced: int) -> StepRecord:
         """Put `forced` in place of the newest token. It is not in the cache yet, so nothing else changes."""
@@ -209,21 +239,21 @@ class Stepper:
         )
         rules, info = state.stop, self.info
         limit = info.limit_for(len(state.prompt_ids))
-        stops, reason = check_stops(seen, rules, end_ids=info.end_ids, context_limit=limit)
-        shown, held = split_held(joined.text, rules.stop_strings, checked=checked, finished=reason is not None)
+        stops, reason, found = check_stops(seen, rules, end_ids=info.end_ids, context_limit=limit)
+        shown, held = split_held(joined.text, found, finished=reason is not None)
         return Verdict(stops, reason, shown, held, joined.pending)
 
-    def memory(self, state: SessionState, kv_len: int) -> MemoryUse:
+    def memory(self, state: SessionState, kv_len: int, kv_bytes: int, process: ProcessMemory | None) -> MemoryUse:
         """The bytes of this moment."""
-        store = state.store
+        store, process = state.store, process or ProcessMemory.now(self.runner.device)
         return MemoryUse(
             weight_bytes=self.info.weight_bytes,
-            kv_live_bytes=store.bytes_at(kv_len),
+            kv_live_bytes=kv_bytes,
             kv_reserved_bytes=store.reserved_bytes,
             kv_formula_bytes=kv_len * self.info.kv_bytes_per_token,
             capture_bytes=state.ring.num_bytes,
-            process_bytes=process_bytes(),
-            device_allocated_bytes=device_allocated_bytes(self.runner.device),
+            process_bytes=process.resident,
+            device_allocated_bytes=process.on_device,
         )
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 from engine.config import StopRules
@@ -52,14 +53,40 @@ class StopMatch(NamedTuple):
     start: int
 
 
+class StopSearch(NamedTuple):
+    """What one look for stop strings found; every rule and the screen go by it.
+
+    match    the stop string that begins first, among those that end in what is new
+    waiting  characters at the end of the text that may still grow into a stop string
+    nearest  the stop string of which the largest part is there, and how many characters that is; None without any
+    """
+
+    match: StopMatch | None
+    waiting: int
+    nearest: tuple[str, int] | None
+
+
+def search_stops(text: str, stop_strings: Sequence[str], *, checked: int = 0) -> StopSearch:
+    """Look for stop strings; those that end within the first `checked` characters were looked for before."""
+    stops = [stop for stop in stop_strings if stop]
+    found = [StopMatch(stop, at) for stop in stops if (at := text.find(stop, max(0, checked - len(stop) + 1))) >= 0]
+    begun = [(stop, _begun(text, stop)) for stop in stops]
+    return StopSearch(
+        match=min(found, key=lambda match: match.start, default=None),
+        waiting=max((count for _, count in begun), default=0),
+        nearest=max(begun, key=lambda near: near[1] / len(near[0]), default=None),
+    )
+
+
 def check_stops(
     state: StopState, rules: StopRules, *, end_ids: Sequence[int], context_limit: int | None
-) -> tuple[tuple[StopCheck, ...], FinishReason | None]:
-    """Every rule's state in order of precedence, and the first reason that fired."""
+) -> tuple[tuple[StopCheck, ...], FinishReason | None, StopSearch]:
+    """Every rule's state in order of precedence, the first reason that fired, and what was found of stop strings."""
+    found = search_stops(state.text, rules.stop_strings, checked=state.checked)
     checks: tuple[tuple[FinishReason, StopCheck], ...] = (
         ("nan", _numerical_failure(state)),
         ("end_id", _end_ids(state, rules, end_ids)),
-        ("stop_string", _stop_strings(state, rules)),
+        ("stop_string", _stop_strings(found, rules)),
         ("max_new_tokens", _max_new_tokens(state, rules)),
         ("context_limit", _context_limit(state, context_limit)),
         ("kv_bytes", _kv_bytes(state, rules)),
@@ -67,31 +94,19 @@ def check_stops(
         ("disconnect", _flag("disconnect", "disconnect", state.disconnected, "the page is gone", "the page is there")),
     )
     reason = next((name for name, check in checks if check.fired), None)
-    return tuple(check for _, check in checks), reason
+    return tuple(check for _, check in checks), reason, found
 
 
-def split_held(text: str, stop_strings: Sequence[str], *, checked: int = 0, finished: bool = False) -> tuple[str, str]:
+def split_held(text: str, found: StopSearch, *, finished: bool = False) -> tuple[str, str]:
     """(what may be shown, what is held back). The two joined are always `text`.
 
     A matched stop string is never shown, nor is anything after it. Before that, the longest ending that could
     still grow into a stop string waits; once decoding has finished it no longer can.
     """
-    match = find_stop(text, stop_strings, checked=checked)
-    if match is not None:
-        return text[: match.start], text[match.start :]
-    waiting = 0 if finished else max((_begun(text, stop) for stop in stop_strings), default=0)
-    cut = len(text) - waiting
+    cut = len(text) - (0 if finished else found.waiting)
+    if found.match is not None:
+        cut = found.match.start
     return text[:cut], text[cut:]
-
-
-def find_stop(text: str, stop_strings: Sequence[str], *, checked: int = 0) -> StopMatch | None:
-    """The stop string that begins first, among those that end after the first `checked` characters."""
-    found = [
-        StopMatch(stop, start)
-        for stop in stop_strings
-        if stop and (start := text.find(stop, max(0, checked - len(stop) + 1))) >= 0
-    ]
-    return min(found, key=lambda match: match.start, default=None)
 
 
 def _numerical_failure(state: StopState) -> StopCheck:
@@ -118,18 +133,16 @@ def _end_ids(state: StopState, rules: StopRules, end_ids: Sequence[int]) -> Stop
     return StopCheck("end_id", label, armed, fired, _off(words, rules.use_end_ids), nearness if armed else None)
 
 
-def _stop_strings(state: StopState, rules: StopRules) -> StopCheck:
-    stops = [stop for stop in rules.stop_strings if stop]
-    if not stops:
+def _stop_strings(found: StopSearch, rules: StopRules) -> StopCheck:
+    if found.nearest is None:
         return StopCheck("stop_string", "stop strings", False, False, "off", None)
-    match = find_stop(state.text, stops, checked=state.checked)
-    if match is not None:
-        words = f"found after {match.start:,} characters"
-        return StopCheck("stop_string", f"stop string {_quoted(match.stop)}", True, True, words, 1.0)
-    nearest = max(stops, key=lambda stop: _begun(state.text, stop) / len(stop))
-    begun = _begun(state.text, nearest)
+    if found.match is not None:
+        words = f"found after {found.match.start:,} characters"
+        return StopCheck("stop_string", f"stop string {_quoted(found.match.stop)}", True, True, words, 1.0)
+    nearest, begun = found.nearest
     words = f"{begun} of {len(nearest)} characters of {_quoted(nearest)}"
-    label = "stop string" + ("s " if len(stops) > 1 else " ") + ", ".join(map(_quoted, stops))
+    stops = [_quoted(stop) for stop in rules.stop_strings if stop]
+    label = "stop string" + ("s " if len(stops) > 1 else " ") + ", ".join(stops)
     return StopCheck("stop_string", label, True, False, words, begun / len(nearest))
 
 
@@ -159,6 +172,7 @@ def _kv_bytes(state: StopState, rules: StopRules) -> StopCheck:
     return StopCheck("kv_bytes", f"KV bytes {budget:,}", True, fired, words, near)
 
 
+@cache
 def _flag(rule: str, label: str, fired: bool, yes: str, no: str) -> StopCheck:
     """A rule that is always armed and knows no distance."""
     return StopCheck(rule, label, True, fired, yes if fired else no, 1.0 if fired else None)

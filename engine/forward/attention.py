@@ -16,17 +16,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 from transformers.masking_utils import causal_mask_function
 
 from engine.forward.forward_pass import ForwardPass, LayerQuery, LayersDone, current_pass
+from engine.forward.kv_store import KVStore
 
 # transformers matches this name by substring: it must not contain "sdpa", "flash", "flex", "paged" or "/".
 ATTENTION_NAME = "loupe_probe"
 COPIED_BYTES = 8_000_000  # keys of all layers, up to which rows are found in one product over a copy of them
+ONE_THREAD = 65_536  # multiplications that BLAS does in the thread that asks; waking another costs more than a row
 
 
 MaskFunction = Callable[..., Any]  # (batch, head, query, key) indices -> may look
@@ -176,6 +180,31 @@ def row_weights(asked: LayerQuery, keys: Tensor) -> Tensor:
     return attention_weights(query, keys.unsqueeze(0), mask, asked.scaling, asked.softcap, asked.sink)[0, :, 0]
 
 
+def rows_of_store(asked: Sequence[LayerQuery], store: KVStore, length: int) -> NDArray[np.float32]:
+    """Weights (L, H, K) of the queries that a step kept, over the first `length` tokens of its session's cache."""
+    keys = store.keys_of_layers(length)
+    if keys is not None and keys.dtype == torch.float32 and not keys.is_cuda and _alike(asked):
+        return _rows_on_cpu(asked, keys.numpy())
+    views = [store.view(layer, length)[0] for layer in range(store.num_layers)]
+    return rows_of_layers(asked, views).cpu().numpy()
+
+
+def _rows_on_cpu(asked: Sequence[LayerQuery], keys: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The same in place over keys (L, G, K, D): no copy of them, and no second thread."""
+    layers, groups, length, width = keys.shape
+    query = np.stack([one.query.numpy() for one in asked]).reshape(layers, groups, -1, width)  # (L, G, H/G, D)
+    weights = np.empty((*query.shape[:3], length), dtype=np.float32)  # (L, G, H/G, K)
+    step = max(1, ONE_THREAD // (query.shape[2] * width))
+    for start in range(0, length, step):
+        part = keys[:, :, start : start + step].transpose(0, 1, 3, 2)  # (L, G, D, up to `step`)
+        np.matmul(query, part, out=weights[..., start : start + step])
+    weights *= np.float32(asked[0].scaling)
+    weights -= weights.max(axis=-1, keepdims=True)
+    np.exp(weights, out=weights)
+    weights /= weights.sum(axis=-1, keepdims=True)
+    return weights.reshape(layers, -1, length)
+
+
 def rows_of_layers(asked: Sequence[LayerQuery], keys: Sequence[Tensor]) -> Tensor:
     """Weights (L, H, K) of the queries that a step kept, each over its layer's cached keys (G, K, D)."""
     if not _go_together(asked, keys):
@@ -186,10 +215,14 @@ def rows_of_layers(asked: Sequence[LayerQuery], keys: Sequence[Tensor]) -> Tenso
 
 def _go_together(asked: Sequence[LayerQuery], keys: Sequence[Tensor]) -> bool:
     """Whether one product serves all layers. Thirty small ones take five times as long; long keys cost more to copy."""
-    kinds = {(one.scaling, one.softcap, one.query.shape, layer.shape) for one, layer in zip(asked, keys, strict=True)}
-    plain = all(one.softcap is None and one.sink is None and one.mask is None for one in asked)
     copied = sum(layer.numel() * layer.element_size() for layer in keys)
-    return plain and len(kinds) == 1 and copied <= COPIED_BYTES
+    return _alike(asked) and len({layer.shape for layer in keys}) == 1 and copied <= COPIED_BYTES
+
+
+def _alike(asked: Sequence[LayerQuery]) -> bool:
+    """Whether all layers do the plain softmax of the same product."""
+    plain = all(one.softcap is None and one.sink is None and one.mask is None for one in asked)
+    return plain and len({(one.scaling, one.query.shape) for one in asked}) == 1
 
 
 def _grouped(query: Tensor, num_kv_heads: int) -> Tensor:

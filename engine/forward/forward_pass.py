@@ -69,6 +69,7 @@ class ForwardPass:
     direct        whether the keys that reach attention are the cached ones (False for MLA, which expands them)
     ragged        the stores of a decode step of several sessions, where they can be read together
     asked         layer -> the query of every row of `ragged`, (B, H, D)
+    watched       places of the sessions whose attention is wanted with the step
     in_attention  whether a layer's attention module is running; with `observe`
     asked_length  whether one asked the cache how long it is, which has one answer for a whole batch; with `observe`
     shapes        the shapes of query, cached keys and cached values that were seen, lengths apart; with `observe`
@@ -92,6 +93,7 @@ class ForwardPass:
     direct: bool = True
     ragged: RaggedBatch | None = None
     asked: dict[int, LayerQuery] = field(default_factory=dict)
+    watched: frozenset[int] = frozenset()
     in_attention: bool = False
     asked_length: bool = False
     shapes: set[tuple[int, ...]] = field(default_factory=set)

@@ -12,6 +12,7 @@ differ, but not in a block).
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -75,6 +76,10 @@ class KVStore:
         assert length <= keys.shape[1], f"layer {layer} has room for {keys.shape[1]} tokens, {length} were asked for"
         return keys[:, :length], values[:, :length]
 
+    def keys_of_layers(self, length: int) -> Tensor | None:
+        """Keys (L, G, N, D) of the first `length` tokens, a view; None where layers do not share a block."""
+        return None if self._block is None else self._block[:, 0, :, :length]
+
     def truncate(self, length: int) -> None:
         """Forget every token from position `length` on. The buffers stay, so this costs nothing."""
         assert 0 <= length <= self.length, f"cannot cut a cache of {self.length} tokens to {length}"
@@ -101,6 +106,9 @@ class KVStore:
     def norms(self, start: int, end: int) -> Tensor:
         """L2 norms (2, L, G, M) of the keys (0) and values (1) at positions start to end, fp32 on CPU."""
         assert end <= self.length, f"the cache holds {self.length} tokens, {end} were asked for"
+        if self._block is not None and end - start == 1 and self._block.dtype == torch.float32 and self._block.is_cpu:
+            new = self._block.numpy()[:, :, :, start]  # (L, 2, G, D): numpy starts sooner, and there is little to do
+            return torch.from_numpy(np.sqrt(np.einsum("lsgd,lsgd->slg", new, new))[..., None])
         if self._block is not None:  # all layers at once: a call per layer costs more than its arithmetic
             return _norms(self._block[:, :, :, start:end]).transpose(0, 1).cpu()  # (L, 2, G, M) turned
         views = [self.view(layer, end) for layer in range(self.num_layers)]

@@ -6,11 +6,13 @@ tokens that the store already holds, against the cached prefix, to recover what 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 from transformers import PreTrainedModel
@@ -30,22 +32,28 @@ LogitRows = Literal["none", "last", "all"]
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """What one session puts into a forward: its store, and the ids that follow what the store holds."""
+    """What one session puts into a forward: its store, and the ids that follow what the store holds.
+
+    watched  whether its attention is wanted, where the forward writes it out anyway
+    """
 
     store: KVStore
     token_ids: tuple[int, ...]
+    watched: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RowResult:
     """What one session gets out of a forward.
 
-    logits   (R, V) float32 on CPU, the last R rows; R is 0 for a prefill chunk that is not the last
-    queries  layer -> the last row's query
+    logits     (R, V) float32 on CPU, the last R rows; R is 0 for a prefill chunk that is not the last
+    queries    layer -> the last row's query
+    attention  (L, H, K) float32, the last row's weights; None where they are still to be found from its queries
     """
 
     logits: Tensor
     queries: dict[int, LayerQuery]
+    attention: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +122,17 @@ class ModelRunner:
             keep_queries=self.keep_queries,
             direct=self.keys_are_cached,
             pause=self._pause(),
+            watched=frozenset(place for place, feed in enumerate(batch) if feed.watched),
         )
         logits, elapsed = self._timed(forward_pass, [feed.token_ids for feed in batch], logit_rows)
         host = logits.float().cpu()  # (B, R, V)
         # Cloned, so that what one session keeps of a step does not keep the whole batch's logits alive.
         own = [row.clone() for row in host] if len(batch) > 1 else list(host)
-        rows = tuple(RowResult(row, queries) for row, queries in zip(own, forward_pass.queries, strict=True))
+        kept = {} if forward_pass.ragged is None else forward_pass.ragged.rows_kept()
+        rows = tuple(
+            RowResult(row, queries, kept.get(place))
+            for place, (row, queries) in enumerate(zip(own, forward_pass.queries, strict=True))
+        )
         result = ForwardResult(rows, elapsed, forward_pass.paused_ms)
         for store in stores:
             store.advance(num_new)
@@ -144,6 +157,12 @@ class ModelRunner:
         logits, elapsed = self._timed(forward_pass, [tuple(token_ids)], "last")
         assert empty.reserved_bytes == 0, "a forward without a cache writes none"
         return ForwardResult((RowResult(logits[0].float().cpu(), forward_pass.queries[0]),), elapsed)
+
+    def rows_of(self, store: KVStore, queries: Mapping[int, LayerQuery], length: int) -> NDArray[np.float32] | None:
+        """Weights (L, H, K) of a step's kept queries over the first `length` tokens; None where it takes a replay."""
+        if not self.keys_are_cached or len(queries) < self.num_layers:
+            return None
+        return attention.rows_of_store([queries[layer] for layer in range(self.num_layers)], store, length)
 
     def replay(
         self,
@@ -192,7 +211,7 @@ class ModelRunner:
         synchronise(self.device)
         started = now_ms()
         if self._can_share(forward_pass):
-            forward_pass.ragged = RaggedBatch(forward_pass.stores)
+            forward_pass.ragged = RaggedBatch(forward_pass.stores, forward_pass.watched)
         logits = self._call(forward_pass, token_ids, logit_rows)
         forward_pass.hand_out()
         synchronise(self.device)

@@ -27,7 +27,12 @@ def new_session(workspace: Workspace, recipe: Recipe) -> Placing:
 
     def make() -> DecodeSession:
         return engine.create_session(
-            sampling=recipe.sampling, stop=recipe.stop, seed=recipe.seed, solo=workspace.solo, owner=workspace.sid
+            sampling=recipe.sampling,
+            stop=recipe.stop,
+            seed=recipe.seed,
+            solo=workspace.solo,
+            owner=workspace.sid,
+            watched=True,
         )
 
     return (yield from placed(workspace, make))

@@ -47,14 +47,14 @@ def start_run(workspace: Workspace, prompt: str, mode: PromptMode) -> Running:
     session = yield from new_session(workspace, workspace.settings_recipe())
     workspace.activity.session = session
     try:
-        record = yield session.prefill(encoded)
+        yield session.prefill(encoded)
     except BaseException:
         give_up(session)
         raise
     workspace.keep_settings()
     workspace.dropped = workspace.before("prefill", workspace.branches) or workspace.dropped
     workspace.start_over()
-    workspace.add(session).look_ahead(record)
+    workspace.add(session)
     workspace.prompt, workspace.mode, workspace.notes = _clean(prompt), mode, encoded.notes
     return plain(notes=list(encoded.notes))
 
@@ -68,7 +68,6 @@ def step(workspace: Workspace, args: Args) -> Running:
         yield pause
     workspace.activity.session = branch.session
     record = yield branch.session.step(auto=auto)
-    branch.look_ahead(record)
     return plain(step=record.index, finish_reason=record.finish_reason)
 
 

@@ -50,7 +50,6 @@ class Branch:
     tokens: TokenList
     parent: int | None = None
     at: int | None = None
-    _ahead: tuple[StepRecord, Future[Attention]] | None = None
 
     @property
     def is_lost(self) -> bool:
@@ -72,12 +71,6 @@ class Branch:
         """Index of the last step; -1 where there is none."""
         return len(self.session.records) - 1
 
-    def look_ahead(self, record: StepRecord) -> None:
-        """Ask for the attention of the step just made: the frame will want it in a moment."""
-        self._ahead = record, self.session.attention(record.index)
-
     def attention(self, record: StepRecord) -> Future[Attention]:
-        """(L, H, K) of a step, asked for already or now."""
-        if self._ahead is not None and self._ahead[0] is record:
-            return self._ahead[1]
+        """(L, H, K) of a step; of the newest it is there already."""
         return self.session.attention(record.index)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from engine.config import StopRules
-from engine.decode.stopping import StopState, check_stops, find_stop, split_held
+from engine.decode.stopping import StopMatch, StopState, check_stops, search_stops, split_held
 from engine.records import FinishReason, StopCheck
 
 RULES = StopRules()
@@ -24,8 +24,16 @@ def after(*token_ids: int, text: str = "", prompt: int = 4, checked: int = 0) ->
 def decide(
     state: StopState, rules: StopRules = RULES, *, end_ids: Sequence[int] = (2,), context_limit: int | None = 1024
 ) -> tuple[dict[str, StopCheck], FinishReason | None]:
-    checks, reason = check_stops(state, rules, end_ids=end_ids, context_limit=context_limit)
+    checks, reason, _ = check_stops(state, rules, end_ids=end_ids, context_limit=context_limit)
     return {check.rule: check for check in checks}, reason
+
+
+def find(text: str, stops: Sequence[str], checked: int) -> StopMatch | None:
+    return search_stops(text, stops, checked=checked).match
+
+
+def split(text: str, stops: Sequence[str], *, checked: int = 0, finished: bool = False) -> tuple[str, str]:
+    return split_held(text, search_stops(text, stops, checked=checked), finished=finished)
 
 
 def first_stop(pieces: Sequence[bytes], rules: StopRules) -> tuple[int, str] | None:
@@ -35,14 +43,14 @@ def first_stop(pieces: Sequence[bytes], rules: StopRules) -> tuple[int, str] | N
         checked, text = len(text), text + decoder.decode(piece)
         state = after(*range(100, 100 + count), text=text, checked=checked)
         if decide(state, rules)[1] == "stop_string":
-            return count, split_held(text, rules.stop_strings, checked=checked, finished=True)[0]
+            return count, split(text, rules.stop_strings, checked=checked, finished=True)[0]
     return None
 
 
 def shown_by_token(pieces: Sequence[str], *stops: str) -> list[str]:
     """What the screen holds after each token, and at the end."""
     texts = ["".join(pieces[: count + 1]) for count in range(len(pieces))]
-    return [split_held(text, stops)[0] for text in texts] + [split_held(texts[-1], stops, finished=True)[0]]
+    return [split(text, stops)[0] for text in texts] + [split(texts[-1], stops, finished=True)[0]]
 
 
 # --- EOS tokens
@@ -117,7 +125,7 @@ def test_empty_stop_strings_are_ignored() -> None:
     assert reason is None
     assert not checks["stop_string"].armed
     assert first_stop([b"ab", b"c"], StopRules(stop_strings=("", "c"))) == (2, "ab")
-    assert split_held("abc", ["", "cd"]) == ("ab", "c")
+    assert split("abc", ["", "cd"]) == ("ab", "c")
 
 
 def test_a_stop_string_that_spells_a_special_token_stops_though_specials_may_be_hidden() -> None:
@@ -132,10 +140,10 @@ def test_the_stop_string_that_begins_first_wins() -> None:
 
 
 def test_a_stop_string_that_was_there_before_the_rule_does_not_end_it_backwards() -> None:
-    assert find_stop("the end. And", ["end"], checked=9) is None
-    assert find_stop("the end. And the end", ["end"], checked=9) == ("end", 17)
-    assert find_stop("the end", ["end"], checked=6) == ("end", 4)  # its last letter is new
-    assert split_held("the end. A", ["end"], checked=9) == ("the end. A", "")
+    assert find("the end. And", ["end"], checked=9) is None
+    assert find("the end. And the end", ["end"], checked=9) == ("end", 17)
+    assert find("the end", ["end"], checked=6) == ("end", 4)  # its last letter is new
+    assert split("the end. A", ["end"], checked=9) == ("the end. A", "")
 
 
 def test_nearness_of_a_stop_string_is_the_share_of_it_already_there() -> None:
@@ -154,9 +162,9 @@ def test_text_that_may_still_become_a_stop_string_is_held_and_flushed() -> None:
 
 
 def test_the_longest_possible_beginning_is_held() -> None:
-    assert split_held("xaba", ["abab"]) == ("x", "aba")
-    assert split_held("x<|im", ["|im_x", "<|im_end|>"]) == ("x", "<|im")
-    assert split_held("stop", ["stopped", "opening"]) == ("", "stop")
+    assert split("xaba", ["abab"]) == ("x", "aba")
+    assert split("x<|im", ["|im_x", "<|im_end|>"]) == ("x", "<|im")
+    assert split("stop", ["stopped", "opening"]) == ("", "stop")
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -167,7 +175,7 @@ def test_what_is_shown_never_has_to_be_taken_back(seed: int) -> None:
     shown, text = "", ""
     for piece in pieces:
         text += piece
-        now, held = split_held(text, stops)
+        now, held = split(text, stops)
         assert now + held == text
         assert now.startswith(shown)
         assert not any(stop in now for stop in stops)
@@ -176,7 +184,7 @@ def test_what_is_shown_never_has_to_be_taken_back(seed: int) -> None:
             assert len(now) == min(text.find(stop) for stop in stops if stop in text)
             break
         assert not held or any(stop.startswith(held) and stop != held for stop in stops)
-        assert split_held(text, stops, finished=True) == (text, "")
+        assert split(text, stops, finished=True) == (text, "")
 
 
 # --- counts and limits
@@ -243,7 +251,7 @@ def test_a_failure_a_person_or_a_lost_page_stops_it(change: dict[str, bool], rea
 
 def test_every_record_lists_every_rule_in_order_of_precedence() -> None:
     for state in (after(), after(5), after(2, text="x")):
-        checks, _ = check_stops(state, RULES, end_ids=(), context_limit=None)
+        checks, _, _ = check_stops(state, RULES, end_ids=(), context_limit=None)
         assert [check.rule for check in checks] == ORDER
         assert all(check.state and check.label for check in checks)
 
@@ -251,7 +259,7 @@ def test_every_record_lists_every_rule_in_order_of_precedence() -> None:
 def test_the_first_rule_in_order_gives_the_reason_and_the_others_still_say_they_fired() -> None:
     state = StopState((2,), "x", 9, kv_bytes=99, finite=False, user_stop=True, disconnected=True)
     rules = StopRules(max_new_tokens=1, stop_strings=("x",), max_kv_bytes=10)
-    checks, _ = check_stops(state, rules, end_ids=(2,), context_limit=9)
+    checks, _, _ = check_stops(state, rules, end_ids=(2,), context_limit=9)
     assert [check.fired for check in checks] == [True] * 8
     remedies: list[tuple[StopState, StopRules, tuple[int, ...], int | None]] = [
         (state, rules, (2,), 9),

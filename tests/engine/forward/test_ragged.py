@@ -63,7 +63,7 @@ def test_one_padded_fused_call_as_on_a_gpu_gives_the_same(name, monkeypatch):
 def test_attention_over_three_keys_equals_the_formula_in_float64():
     query, keys, values = torch.randn(2, 6, 1, 8), torch.randn(2, 3, 3, 8), torch.randn(2, 3, 3, 8)
     visible = torch.tensor([[True, True, False], [True, True, True]])[:, None, None]
-    out = ragged.attend_group(query, keys, values, visible, 0.3, 5.0, None)
+    out = torch.matmul(ragged.group_weights(query, keys, visible, 0.3, 5.0, None), values).view(query.shape)
     key, value = keys[0, 2, :2].double(), values[0, 2, :2].double()  # session 0 sees two keys; head 5 reads key head 2
     weights = (5 * torch.tanh(0.3 * key @ query[0, 5, 0].double() / 5)).softmax(0)
     torch.testing.assert_close(out[0, 5, 0].double(), weights @ value, atol=1e-6, rtol=0)

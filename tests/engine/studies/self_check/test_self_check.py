@@ -107,7 +107,12 @@ def run_of(settings: SamplingParams) -> tuple[LLMEngine, DecodeSession]:
 
 
 def test_a_temperature_that_is_ignored_is_found(monkeypatch):
-    monkeypatch.setattr(sampling.TemperatureLogitsWarper, "__call__", lambda self, ids, scores: scores)
+    honest = sampling.rules_of
+    monkeypatch.setattr(
+        sampling,
+        "rules_of",
+        lambda params: tuple(rule._replace(act=lambda before, context: before) for rule in honest(params)),
+    )
     engine, session = run_of(SamplingParams(temperature=0.5))
     assert {"stages", "sampled tokens"} <= failing(session)
     engine.close()
@@ -130,9 +135,14 @@ def test_a_sampler_that_takes_the_next_token_is_found(monkeypatch):
 
 
 def test_attention_that_is_scaled_wrongly_is_found(session, monkeypatch):
-    honest = attention.attention_weights
+    honest, kept = attention.attention_weights, attention.rows_of_store
     monkeypatch.setattr(
         attention, "attention_weights", lambda q, k, m, scaling, *rest: honest(q, k, m, scaling * 1.01, *rest)
+    )
+    monkeypatch.setattr(
+        attention,
+        "rows_of_store",
+        lambda asked, *where: kept([dataclasses.replace(one, scaling=one.scaling * 1.01) for one in asked], *where),
     )
     assert {"attention"} <= failing(session)
 
