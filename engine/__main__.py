@@ -104,15 +104,15 @@ def settings(args: argparse.Namespace) -> tuple[SamplingParams, StopRules]:
 def run(args: argparse.Namespace, sampling: SamplingParams, stop: StopRules) -> int:
     """Load the model, then print its facts or step it until a rule stops it."""
     from engine.llm_engine import LLMEngine  # here, so that --help and bad settings answer without torch
-    from engine.models.loader import load_model
 
     model = args.model or os.environ.get("LOUPE_MODEL") or EngineConfig().model
     config = EngineConfig(model=model, device=args.device, dtype=args.dtype)
-    loaded = load_model(config)
     if args.info:
-        show_info(loaded.info, as_json=args.json)
+        from engine.models.loader import load_model
+
+        show_info(load_model(config).info, as_json=args.json)
         return 0
-    engine = LLMEngine(loaded, config)
+    engine = LLMEngine.start(config)
     try:
         session = engine.create_session(sampling=sampling, stop=stop, seed=args.seed)
         step_through(engine, session, encode(engine, args), args)

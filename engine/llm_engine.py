@@ -1,5 +1,9 @@
 """The engine: one thread owns the model, everybody else sends it requests and gets a Future.
 
+That thread also loads the model, chooses its kernels and proves it: each thread that lets PyTorch compute in
+parallel gets a team of OpenMP threads of its own, and while two teams exist both sleep between two operations
+instead of waiting for the next, which costs a step a third of its time and more.
+
 Each turn takes the oldest request of every session: decode steps go through one forward together, then long
 work gets a piece done (a prefill chunk, say), and round again. Requests of one session keep their order; who
 is next is scheduler.py's to say, and server.py runs it.
@@ -14,14 +18,17 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
+from transformers import PreTrainedModel
 
 from engine.config import EngineConfig, Recipe, SamplingParams, StopRules
 from engine.decode.session_state import SessionState
 from engine.decode.stepping import Stepper
 from engine.errors import EngineBusy, EngineStopped, UnsupportedModel
+from engine.facts import ModelInfo
 from engine.forward.capture import CaptureRing
 from engine.forward.model_runner import ModelRunner
 from engine.forward.prefix_cache import PrefixCache
@@ -31,16 +38,18 @@ from engine.kernels.speed_up import KernelReport, speed_up
 from engine.measure.clocks import now_ms
 from engine.measure.machine_rates import MachineRates, known, measure
 from engine.models.load_errors import in_words
-from engine.models.loader import LoadedModel
+from engine.models.loader import LoadedModel, load_model
 from engine.models.model_folder import cache_root
 from engine.models.proof import ask_stock, prove
 from engine.models.stock import follow_weights, share_weights
+from engine.progress import OnLoading
 from engine.records import StepRecord
 from engine.serving.counters import EngineCounters, EngineHealth, Meter
 from engine.serving.requests import Pieces, RequestQueues, StepRequest, Work, WorkRequest, at_once, never
 from engine.serving.server import Server
 from engine.serving.session_table import SessionTable
 from engine.session import DecodeSession
+from engine.text.tokenizer import Tokenizer
 from engine.tokens import Role
 
 log = logging.getLogger(__name__)
@@ -56,13 +65,26 @@ SWITCH_S = 50e-6
 
 
 class LLMEngine:
-    """Owns a loaded model and the thread that runs it."""
+    """Owns a model and the thread that runs it."""
+
+    info: ModelInfo
+    tokenizer: Tokenizer
+    model: PreTrainedModel
+    stock: PreTrainedModel
 
     def __init__(self, loaded: LoadedModel, config: EngineConfig) -> None:
-        self.info = loaded.info
-        self.tokenizer = loaded.tokenizer
+        """Serve a model that is loaded already; `start` also loads it where it will run."""
+        self._begin(lambda: loaded, config)
+
+    @classmethod
+    def start(cls, config: EngineConfig, progress: OnLoading | None = None) -> LLMEngine:
+        """Load the model that `config` names, on the thread that will run it, and serve it. Raises LoupeError."""
+        engine = cls.__new__(cls)
+        engine._begin(partial(load_model, config, progress), config)
+        return engine
+
+    def _begin(self, load: Callable[[], LoadedModel], config: EngineConfig) -> None:
         self.config = config
-        self.model = loaded.model
         self.kernels: KernelReport | None = None
         self.heartbeat_ms = now_ms()
         self.sessions = SessionTable(config.budgets, Scratch())
@@ -70,7 +92,7 @@ class LLMEngine:
         self._meter = Meter()
         self._queues = RequestQueues()
         self._ready: Future[Server] = Future()
-        self._thread = threading.Thread(target=self._run, name="loupe-engine", daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(load,), name="loupe-engine", daemon=True)
         self._thread.start()
         self.stepper = self._ready.result().stepper
 
@@ -190,24 +212,24 @@ class LLMEngine:
 
     # --- engine thread ------------------------------------------------------------------------------------
 
-    def _run(self) -> None:
+    def _run(self, load: Callable[[], LoadedModel]) -> None:
         sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_S))
-        with torch.inference_mode():
-            try:
-                server = self._prepare()
-                self._ready.set_result(server)
-            except BaseException as error:  # the caller of the constructor gets it
-                self._ready.set_exception(error)
-                return
-            try:
+        try:
+            server = self._prepare(load)
+        except BaseException as error:  # whoever starts the engine gets it
+            self._ready.set_exception(error)
+            return
+        self._ready.set_result(server)
+        try:
+            with torch.inference_mode():
                 self._serve(server)
-            except BaseException:
-                log.exception("the engine's thread has died")
-            finally:  # also where the thread dies: nobody may wait for ever on it
-                self._queues.close()
-                self._fail_waiting(
-                    "The engine stopped before this was done. Ask again in a moment; the run is rebuilt then."
-                )
+        except BaseException:
+            log.exception("the engine's thread has died")
+        finally:  # also where the thread dies: nobody may wait for ever on it
+            self._queues.close()
+            self._fail_waiting(
+                "The engine stopped before this was done. Ask again in a moment; the run is rebuilt then."
+            )
 
     def _serve(self, server: Server) -> None:
         while self._queues.wait(HEARTBEAT_S):
@@ -223,8 +245,10 @@ class LLMEngine:
         self._refuse_beside(frozenset({MEASURING}))
         return measure(*self._format(), again=again)
 
-    def _prepare(self) -> Server:
-        with in_words(self.info.name):
+    def _prepare(self, load: Callable[[], LoadedModel]) -> Server:
+        loaded = load()  # outside of inference mode: parameters must stay ordinary tensors
+        self.info, self.tokenizer, self.model = loaded.info, loaded.tokenizer, loaded.model
+        with in_words(self.info.name), torch.inference_mode():
             runner, may_share = self._proven()
         if not may_share:
             self.info = replace(self.info, notes=(*self.info.notes, APART))

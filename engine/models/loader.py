@@ -95,7 +95,7 @@ def _load(source: Source, config: EngineConfig, progress: OnLoading) -> LoadedMo
         model = _weights(source, model_config, dtype)
         contents.result()
     _settle(model, device)
-    progress(f"{source.name} is loaded", 1.0)
+    progress(f"Starting {source.name}", 1.0)
     return LoadedModel(
         describe(config.model, replace(source, notes=(*source.notes, *notes)), model, tokenizer), model, tokenizer
     )

@@ -37,16 +37,13 @@ def start_engine(config: EngineConfig, progress: OnLoading) -> LLMEngine:
     progress("Importing torch and transformers", 0.0)
     try:
         from engine.llm_engine import LLMEngine
-        from engine.models.loader import load_model
     except ImportError as error:
         missing = error.name or str(error)
         raise LoupeError(
             f"The package {missing} cannot be imported ({error}). "
             "Install what Loupe needs with `pip install -r requirements.txt`, then try again."
         ) from error
-    loaded = load_model(config, progress)
-    progress(f"Starting {loaded.info.name}", 1.0)
-    engine = LLMEngine(loaded, config)
+    engine = LLMEngine.start(config, progress)
     settle_memory()
     return engine
 
