@@ -14,9 +14,9 @@ from benchmarks.timing import Timed
 
 FIRST_TOKEN = """
 from engine.config import EngineConfig
-from engine.llm_engine import LLMEngine
+from engine.starting import start
 config = EngineConfig(device="cpu", dtype="float32", fast_kernels=True)
-engine = LLMEngine.start(config)
+engine = start(config)
 session = engine.create_session()
 session.prefill(engine.text.tokenizer.encode("The cat sat")).result()
 print(session.records[0].emitted_ids)

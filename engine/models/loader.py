@@ -17,6 +17,7 @@ import psutil
 import torch
 from safetensors import SafetensorError
 from torch import nn
+from torch.overrides import TorchFunctionMode
 from transformers import (
     AutoModelForCausalLM,
     PreTrainedConfig,
@@ -108,9 +109,29 @@ def _check_beside(pool: ThreadPoolExecutor, source: Source) -> Future[None]:
     return pool.submit(check_contents, source.folder, manifest)
 
 
+class _Bare(TorchFunctionMode):
+    """Within, a model that is built without memory, on the device "meta", needs none of PyTorch's compiler.
+
+    Two things would load it: filling a tensor there with random numbers, which means nothing, and `arange`, which
+    is small and can be real.
+    """
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if getattr(func, "__module__", "") == nn.init.__name__:
+            tensor = args[0] if args else kwargs["tensor"]
+            if tensor.is_meta:
+                return tensor
+        if func is torch.arange and torch.device(kwargs.get("device") or "cpu").type == "meta":
+            kwargs["device"] = "cpu"
+        return func(*args, **kwargs)
+
+
 def _weights(source: Source, config: PreTrainedConfig, dtype: torch.dtype) -> PreTrainedModel:
     try:
-        with quiet_transformers():
+        with quiet_transformers(), _Bare():
             pair: Any = AutoModelForCausalLM.from_pretrained(
                 source.folder,
                 config=config,
