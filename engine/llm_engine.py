@@ -27,21 +27,18 @@ from transformers import PreTrainedModel
 from engine.config import EngineConfig, Recipe, SamplingParams, StopRules
 from engine.decode.session_state import SessionState
 from engine.decode.stepping import Stepper
-from engine.errors import EngineBusy, EngineStopped, UnsupportedModel
+from engine.errors import EngineBusy, EngineStopped
 from engine.facts import ModelInfo
 from engine.forward.capture import CaptureRing
 from engine.forward.model_runner import ModelRunner
 from engine.forward.prefix_cache import PrefixCache
 from engine.forward.scratch import Scratch
-from engine.kernels.install import restore
-from engine.kernels.speed_up import KernelReport, speed_up
+from engine.kernels.speed_up import KernelReport
 from engine.measure.clocks import now_ms
 from engine.measure.machine_rates import MachineRates, known, measure
 from engine.models.load_errors import in_words
 from engine.models.loader import LoadedModel, load_model
-from engine.models.model_folder import cache_root
-from engine.models.proof import ask_stock, prove
-from engine.models.stock import follow_weights, share_weights
+from engine.models.trusted import trust
 from engine.progress import OnLoading
 from engine.records import StepRecord
 from engine.serving.counters import EngineCounters, EngineHealth, Meter
@@ -71,6 +68,7 @@ class LLMEngine:
     tokenizer: Tokenizer
     model: PreTrainedModel
     stock: PreTrainedModel
+    kernels: KernelReport | None
 
     def __init__(self, loaded: LoadedModel, config: EngineConfig) -> None:
         """Serve a model that is loaded already; `start` also loads it where it will run."""
@@ -85,7 +83,6 @@ class LLMEngine:
 
     def _begin(self, load: Callable[[], LoadedModel], config: EngineConfig) -> None:
         self.config = config
-        self.kernels: KernelReport | None = None
         self.heartbeat_ms = now_ms()
         self.sessions = SessionTable(config.budgets, Scratch())
         self._is_busy = False
@@ -249,32 +246,15 @@ class LLMEngine:
         loaded = load()  # outside of inference mode: parameters must stay ordinary tensors
         self.info, self.tokenizer, self.model = loaded.info, loaded.tokenizer, loaded.model
         with in_words(self.info.name), torch.inference_mode():
-            runner, may_share = self._proven()
-        if not may_share:
+            trusted = trust(loaded, self.config, self.sessions.scratch)
+        self.stock, self.kernels = trusted.stock, trusted.kernels
+        if not trusted.may_share:
             self.info = replace(self.info, notes=(*self.info.notes, APART))
         prefixes = PrefixCache(self.config.prefix_bytes)
         most = self.config.budgets.session_kv_bytes
-        stepper = Stepper(runner, self.tokenizer, self.info, prefixes=prefixes, most_kv_bytes=most)
-        most = self.config.max_batch if may_share else 1
+        stepper = Stepper(trusted.runner, self.tokenizer, self.info, prefixes=prefixes, most_kv_bytes=most)
+        most = self.config.max_batch if trusted.may_share else 1
         return Server(stepper, self._queues, self.sessions, self._meter, max_batch=most)
-
-    def _proven(self) -> tuple[ModelRunner, bool]:
-        """The model's forward, held against the stock model, and whether sessions may share it."""
-        self.stock = share_weights(self.model)
-        expected = ask_stock(self.stock)
-        if self.config.fast_kernels and self.info.device == "cpu" and self.info.dtype == "float32":
-            memory = cache_root() / "kernels"
-            self.kernels = speed_up(self.model, threads=torch.get_num_threads(), check=False, memory=memory)
-        follow_weights(self.stock, self.model)
-        runner = ModelRunner(self.model, keep_queries=self.config.capture, scratch=self.sessions.scratch)
-        try:
-            return runner, prove(runner, self.stock, expected)
-        except UnsupportedModel as error:
-            if self.kernels is None or not self.kernels.applied:
-                raise
-            restore(self.model)  # our kernels may be what is wrong
-            self.kernels = KernelReport(False, str(error))
-            return runner, prove(runner, self.stock, expected)
 
     def _fail_waiting(self, message: str) -> None:
         for request in self._queues.drain():

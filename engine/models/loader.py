@@ -31,7 +31,7 @@ from engine.models.architecture import check_sizes, read_config
 from engine.models.fit import check_fits
 from engine.models.info import describe
 from engine.models.load_errors import in_short, in_words
-from engine.models.model_folder import check_contents, forget, read_manifest
+from engine.models.model_folder import check_contents, files_mark, forget, read_manifest
 from engine.models.placement import device_for, dtype_for, free_on, memory_of
 from engine.models.safetensors_files import held_bytes, read_headers
 from engine.models.source import Source, locate
@@ -43,11 +43,15 @@ from engine.text.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model ready to run, its tokenizer, and its numbers."""
+    """A model ready to run, its tokenizer, and its numbers.
+
+    weights_mark  the same for the same files of weights and config; empty where the model came from none
+    """
 
     info: ModelInfo
     model: PreTrainedModel
     tokenizer: Tokenizer
+    weights_mark: str = ""
 
 
 def load_model(config: EngineConfig, progress: OnLoading | None = None) -> LoadedModel:
@@ -97,9 +101,8 @@ def _load(source: Source, config: EngineConfig, progress: OnLoading) -> LoadedMo
         contents.result()
     _settle(model, device)
     progress(f"Starting {source.name}", 1.0)
-    return LoadedModel(
-        describe(config.model, replace(source, notes=(*source.notes, *notes)), model, tokenizer), model, tokenizer
-    )
+    info = describe(config.model, replace(source, notes=(*source.notes, *notes)), model, tokenizer)
+    return LoadedModel(info, model, tokenizer, files_mark(source.folder))
 
 
 def _check_beside(pool: ThreadPoolExecutor, source: Source) -> Future[None]:

@@ -101,6 +101,17 @@ def check_contents(folder: Path, manifest: Manifest) -> None:
             raise CorruptModel(f"{folder / name} has changed since it was imported. Delete {folder} and start again.")
 
 
+def files_mark(folder: Path) -> str:
+    """The same for the same files: by their contents where a manifest has them, else by sizes and times of change."""
+    manifest = read_manifest(folder)
+    if manifest is not None:
+        marks = [[name, mark.size, mark.sha256] for name, mark in sorted(manifest.files.items())]
+    else:
+        files = sorted(path for path in folder.iterdir() if path.suffix in (".json", ".safetensors"))
+        marks = [[str(path), (seen := path.stat()).st_size, seen.st_mtime_ns] for path in files]
+    return hashlib.sha256(json.dumps(marks).encode()).hexdigest()
+
+
 def forget(folder: Path) -> None:
     """Throw away an imported folder, so that the next request makes it anew."""
     shutil.rmtree(folder, ignore_errors=True)

@@ -40,7 +40,7 @@ def test_for_anything_else_a_choice_is_made_anew(tmp_path, monkeypatch, changed)
     if changed == "torch":
         monkeypatch.setattr(torch, "__version__", "0.1")
     if changed == "processor":
-        monkeypatch.setattr(kept_choices, "_processor", lambda: "another")
+        monkeypatch.setattr(kept_choices, "processor", lambda: "another")
     assert names(tmp_path, weights, 3 if changed == "threads" else 2) == {}
 
 
