@@ -36,6 +36,7 @@ from engine.forward.scratch import Scratch
 from engine.kernels.speed_up import KernelReport
 from engine.measure.clocks import now_ms
 from engine.measure.machine_rates import MachineRates, known, measure
+from engine.models.early_weights import EarlyWeights
 from engine.models.load_errors import in_words
 from engine.models.loader import LoadedModel, load_model
 from engine.models.trusted import trust
@@ -75,10 +76,12 @@ class LLMEngine:
         self._begin(lambda: loaded, config)
 
     @classmethod
-    def start(cls, config: EngineConfig, progress: OnLoading | None = None) -> LLMEngine:
+    def start(
+        cls, config: EngineConfig, progress: OnLoading | None = None, early: EarlyWeights | None = None
+    ) -> LLMEngine:
         """Load the model that `config` names, on the thread that will run it, and serve it. Raises LoupeError."""
         engine = cls.__new__(cls)
-        engine._begin(partial(load_model, config, progress), config)
+        engine._begin(partial(load_model, config, progress, early), config)
         return engine
 
     def _begin(self, load: Callable[[], LoadedModel], config: EngineConfig) -> None:

@@ -19,7 +19,9 @@ from tests.engine.architectures import tiny_llama_folder
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("LOUPE_CACHE", str(tmp_path / "cache"))
-    return tiny_llama_folder(tmp_path / "tiny")
+    threads = torch.get_num_threads()
+    yield tiny_llama_folder(tmp_path / "tiny")
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture
@@ -31,13 +33,13 @@ def proofs(monkeypatch):
 
 
 def start(folder: str, **changes) -> trusted.TrustedModel:
-    config = EngineConfig(model=folder, device="cpu", **changes)
+    config = EngineConfig(model=folder, device="cpu", threads=1, **({"fast_kernels": False} | changes))
     with torch.inference_mode():
         return trusted.trust(load_model(config), config, Scratch())
 
 
 def test_the_same_model_is_proven_once(folder, proofs):
-    first, second = start(folder), start(folder)
+    first, second = start(folder, fast_kernels=True), start(folder, fast_kernels=True)
     assert len(proofs) == 1
     assert first.may_share and second.may_share
     assert first.kernels.applied and second.kernels.applied
@@ -46,7 +48,7 @@ def test_the_same_model_is_proven_once(folder, proofs):
 @pytest.mark.parametrize("changed", ["weights", "program", "transformers", "processor", "dtype", "kernels", "capture"])
 def test_whatever_the_proof_depends_on_asks_for_another(folder, proofs, monkeypatch, changed):
     start(folder)
-    changes = {"dtype": {"dtype": "bfloat16"}, "kernels": {"fast_kernels": False}, "capture": {"capture": False}}
+    changes = {"dtype": {"dtype": "bfloat16"}, "kernels": {"fast_kernels": True}, "capture": {"capture": False}}
     if changed == "weights":
         os.utime(Path(folder) / "model.safetensors", ns=(1, 1))
     if changed == "program":
@@ -60,11 +62,11 @@ def test_whatever_the_proof_depends_on_asks_for_another(folder, proofs, monkeypa
 
 
 def test_kernels_that_were_chosen_anew_are_proven(folder, proofs, tmp_path):
-    start(folder)
+    start(folder, fast_kernels=True)
     (kept,) = (tmp_path / "cache" / "kernels").iterdir()
     text = kept.read_text()
     kept.write_text(text.replace("stock", "onednn") if "stock" in text else text.replace("onednn", "stock"))
-    start(folder)
+    start(folder, fast_kernels=True)
     assert len(proofs) == 2
 
 
@@ -82,7 +84,7 @@ def test_a_model_that_failed_leaves_no_record(folder, proofs, tmp_path, monkeypa
     monkeypatch.setattr("engine.kernels.fast_modules.FastMLP.forward", lambda self, x: 1.5 * gated(x))
     monkeypatch.setattr("engine.kernels.install._RowBuilder.build", lambda *_: False)
     for _ in range(2):
-        assert not start(folder).kernels.applied
+        assert not start(folder, fast_kernels=True).kernels.applied
     assert len(proofs) == 4  # with our kernels, and without them, at both starts
     assert not (tmp_path / "cache" / "proofs").exists()
 
