@@ -5,11 +5,9 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
-from dataclasses import replace
 
 from benchmarks.results import Row
-from benchmarks.setup import Bench
-from engine.config import EngineConfig, SamplingParams, StopRules
+from engine.config import SamplingParams, StopRules
 from engine.llm_engine import LLMEngine
 from engine.measure.clocks import process_bytes
 from engine.session import DecodeSession
@@ -23,14 +21,10 @@ PRESETS = {
 }
 
 
-def session_rows(bench: Bench, config: EngineConfig, steps: int) -> list[Row]:
-    """Rows through `LLMEngine`, over the model that is already loaded."""
-    engine = LLMEngine(bench.loaded, replace(config, fast_kernels=False))  # its kernels are in place
-    try:
-        rows = [_overhead(engine, name, sampling, steps) for name, sampling in PRESETS.items()]
-        return [*rows, *_idle(engine)]
-    finally:
-        engine.close()
+def session_rows(engine: LLMEngine, steps: int) -> list[Row]:
+    """Rows through the engine as users have it."""
+    rows = [_overhead(engine, name, sampling, steps) for name, sampling in PRESETS.items()]
+    return [*rows, *_idle(engine)]
 
 
 def _session(engine: LLMEngine, sampling: SamplingParams) -> DecodeSession:
