@@ -2,7 +2,8 @@
 
 The choice is made by timing, so a second one can come out otherwise, and another kernel adds in another order. Kept
 is what was chosen for one set of shapes, with so many threads, by this PyTorch on this processor: anything else is
-chosen anew. Deleting the folder chooses anew too.
+chosen anew. So is what turns out to have been chosen in a busy moment (`choice.was_made_in_a_busy_moment`), and
+deleting the folder chooses anew too.
 """
 
 from __future__ import annotations
