@@ -13,12 +13,14 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
 COMPILER = "torch._dynamo"
 MARKS = ("allow_in_graph", "assume_constant_result", "disable")  # decorators that only a compiler heeds
+LOOK = "define_import_structure"
 ENTRY = "transformers.modeling_utils"  # once this is there, there is nothing left to save
 
 
@@ -39,14 +41,27 @@ def import_libraries() -> None:
     if ENTRY in sys.modules:
         return
     import torch
-    import transformers  # its lazy front, which asks torch for nothing
+    from transformers.utils import import_utils  # and transformers' lazy front, which asks torch for nothing
 
     with ExitStack() as stack:
         stack.enter_context(patch.object(torch.distributed, "is_available", lambda: False))
+        stack.enter_context(patch.object(import_utils, LOOK, _once(getattr(import_utils, LOOK))))
         if COMPILER not in sys.modules:
             stack.enter_context(_without_compiler(torch))
         import transformers.masking_utils
         import transformers.modeling_utils  # noqa: F401
+
+
+def _once(look: Callable[..., Any]) -> Callable[..., Any]:
+    """transformers' search for what its files offer, without a second one through all of `models`.
+
+    Its lazy front has made the first. Modules are found there as always; their names, in transformers itself.
+    """
+
+    def found(path: Any, prefix: str | None = None) -> Any:
+        return {} if Path(path).parent.name == "models" else look(path, prefix=prefix)
+
+    return found
 
 
 @contextmanager
