@@ -43,6 +43,7 @@ from engine.models.trusted import trust
 from engine.progress import OnLoading
 from engine.records import StepRecord
 from engine.serving.counters import EngineCounters, EngineHealth, Meter
+from engine.serving.crowding import Crowding
 from engine.serving.requests import Pieces, RequestQueues, StepRequest, Work, WorkRequest, at_once, never
 from engine.serving.server import Server
 from engine.serving.session_table import SessionTable
@@ -88,6 +89,7 @@ class LLMEngine:
         self.config = config
         self.heartbeat_ms = now_ms()
         self.sessions = SessionTable(config.budgets, Scratch())
+        self.crowding = Crowding()
         self._is_busy = False
         self._meter = Meter()
         self._queues = RequestQueues()
@@ -227,6 +229,7 @@ class LLMEngine:
             log.exception("the engine's thread has died")
         finally:  # also where the thread dies: nobody may wait for ever on it
             self._queues.close()
+            self.crowding.close()
             self._fail_waiting(
                 "The engine stopped before this was done. Ask again in a moment; the run is rebuilt then."
             )
@@ -234,11 +237,13 @@ class LLMEngine:
     def _serve(self, server: Server) -> None:
         while self._queues.wait(HEARTBEAT_S):
             self.heartbeat_ms, self._is_busy = now_ms(), True
+            self.crowding.begin()
             try:
                 server.turn()
             except Exception:  # a fault of the engine itself: no session may wait for ever on it
                 log.exception("a turn of the engine failed")
                 self._fail_waiting("The engine failed, and dropped what was waiting. Ask again.")
+            self.crowding.end()
             self.heartbeat_ms, self._is_busy = now_ms(), False
 
     def _measure(self, again: bool) -> MachineRates:
