@@ -49,9 +49,9 @@ def test_no_other_thread_keeps_the_interpreter_from_the_engine_for_long():
 def test_a_model_is_loaded_and_run_by_one_thread(tmp_path, monkeypatch):
     threads = []
 
-    def load_seen(config, progress):
+    def load_seen(*asked):
         threads.append(threading.get_ident())
-        return load_model(config, progress)
+        return load_model(*asked)
 
     monkeypatch.setattr(llm_engine, "load_model", load_seen)
     engine = LLMEngine.start(EngineConfig(model=tiny_llama_folder(tmp_path), device="cpu"))

@@ -18,7 +18,7 @@ class System:
         monkeypatch.setattr(crowding.time, "perf_counter", lambda: self.now)
         monkeypatch.setattr(crowding, "taken_away", lambda: self.lost)
 
-    def turn(self, watch: Crowding, per_second: float, seconds: float = WINDOW_S) -> None:
+    def turn(self, watch: Crowding, per_second: float, seconds: float = 1.01 * WINDOW_S) -> None:
         watch.begin()
         self.now += seconds
         self.lost += round(per_second * seconds)
@@ -72,9 +72,9 @@ def test_what_happens_between_turns_says_nothing(system, watch):
 
 
 def test_a_short_turn_alone_is_not_judged(system, watch):
-    system.turn(watch, 3 * CROWDED, WINDOW_S / 2)
+    system.turn(watch, 3 * CROWDED, 0.51 * WINDOW_S)
     assert not watch.is_crowded
-    system.turn(watch, 3 * CROWDED, WINDOW_S / 2)
+    system.turn(watch, 3 * CROWDED, 0.51 * WINDOW_S)
     assert watch.is_crowded
 
 
