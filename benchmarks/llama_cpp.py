@@ -16,10 +16,12 @@ from pathlib import Path
 
 import numpy as np
 from gguf import GGUFWriter
-from torch import Tensor
+from numpy.typing import NDArray
 from transformers import PreTrainedModel
 
 from benchmarks.timing import Variant
+
+Floats = NDArray[np.float32]
 
 NAMES = {  # transformers' names of a llama's tensors, and GGUF's
     "model.embed_tokens": "token_embd",
@@ -79,17 +81,17 @@ def _write(model: PreTrainedModel, file: Path) -> None:
     writer.add_tokenizer_model("none")
     for name, tensor in model.named_parameters():
         heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}.get(name.split(".")[-2])
-        values = tensor.detach() if heads is None else _pairs_beside(tensor.detach(), heads)
-        writer.add_tensor(_name(name), values.numpy())
+        values = tensor.detach().numpy()  # a copy by PyTorch would give this thread a team of its own
+        writer.add_tensor(_name(name), values if heads is None else _pairs_beside(values, heads))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
 
 
-def _pairs_beside(weight: Tensor, heads: int) -> Tensor:
+def _pairs_beside(weight: Floats, heads: int) -> Floats:
     """Rows (H D, K) so that the two that are rotated together are neighbours, as llama.cpp rotates them."""
-    return weight.view(heads, 2, -1, weight.shape[1]).transpose(1, 2).reshape(weight.shape)
+    return weight.reshape(heads, 2, -1, weight.shape[1]).swapaxes(1, 2).reshape(weight.shape)
 
 
 def _name(name: str) -> str:
