@@ -7,6 +7,7 @@ import datetime
 import gc
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -15,10 +16,11 @@ from benchmarks.batch import batch_rows
 from benchmarks.machine import describe, short_name
 from benchmarks.results import Row, table, write
 from benchmarks.sessions import session_rows
-from benchmarks.setup import prepare
+from benchmarks.setup import on, prepare
 from benchmarks.start import start_rows
-from benchmarks.step import step_rows
+from benchmarks.step import choosing_row, engine_rows, step_rows
 from engine.config import EngineConfig
+from engine.starting import start
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -45,17 +47,22 @@ def measure(rounds: int, first_ever: bool) -> tuple[dict[str, object], list[Row]
     machine = describe()
     rows = start_rows(3, first_ever=first_ever)
     print(".", end="", flush=True)
-    config = EngineConfig(device="cpu", dtype="float32")
-    with torch.inference_mode():
-        bench = prepare(config)
-        machine |= {"torch_threads": torch.get_num_threads(), "kernels": [asdict(c) for c in bench.kernels.choices]}
+    engine = start(EngineConfig(device="cpu", dtype="float32"))
+    try:
+        bench = on(engine, lambda: prepare(engine))
+        kernels = [] if engine.kernels is None else [asdict(choice) for choice in engine.kernels.choices]
+        machine |= {"torch_threads": on(engine, torch.get_num_threads), "kernels": kernels}
         gc.collect()
         gc.freeze()
-        for part in (step_rows, batch_rows):
-            rows += part(bench, rounds if part is step_rows else max(3, rounds // 5))
+        rows += engine_rows(bench, rounds)
+        print(".", end="", flush=True)
+        for part, turns in ((step_rows, rounds), (batch_rows, max(3, rounds // 5))):
+            rows += on(engine, partial(part, bench, turns))
             print(".", end="", flush=True)
-    rows.append(Row("choosing kernels when loading", bench.kernels.seconds, "s"))
-    rows += session_rows(bench, config, rounds)
+        rows.append(on(engine, partial(choosing_row, bench)))
+        rows += session_rows(engine, rounds)
+    finally:
+        engine.close()
     return machine, rows
 
 

@@ -6,11 +6,9 @@ import ctypes
 import gc
 import sys
 import threading
-from dataclasses import replace
 
 from benchmarks.results import Row, Wanted
-from benchmarks.setup import Bench
-from engine.config import EngineConfig, SamplingParams, StopRules
+from engine.config import SamplingParams, StopRules
 from engine.llm_engine import LLMEngine
 from engine.measure.clocks import process_bytes
 from engine.records import StepTiming
@@ -26,16 +24,12 @@ PRESETS = {"no stage": (SamplingParams(), 1.0), "top-k, top-p, penalty": (ALL_ST
 SHARE_MS = 0.5  # budget of each session in a forward of `SHARING`
 
 
-def session_rows(bench: Bench, config: EngineConfig, steps: int) -> list[Row]:
-    """Rows through `LLMEngine`, over the model that is already loaded."""
-    engine = LLMEngine(bench.loaded, replace(config, fast_kernels=False))  # its kernels are in place
-    try:
-        rows = [_overhead(engine, name, sampling, steps, most) for name, (sampling, most) in PRESETS.items()]
-        rows.append(_overhead(engine, "no stage, with its attention", SamplingParams(), steps, None, watched=True))
-        rows += [_share(engine, name, sampling, max(3, steps // 5)) for name, (sampling, _) in PRESETS.items()]
-        return [*rows, *_idle(engine)]
-    finally:
-        engine.close()
+def session_rows(engine: LLMEngine, steps: int) -> list[Row]:
+    """Rows through the engine as users have it."""
+    rows = [_overhead(engine, name, sampling, steps, most) for name, (sampling, most) in PRESETS.items()]
+    rows.append(_overhead(engine, "no stage, with its attention", SamplingParams(), steps, None, watched=True))
+    rows += [_share(engine, name, sampling, max(3, steps // 5)) for name, (sampling, _) in PRESETS.items()]
+    return [*rows, *_idle(engine)]
 
 
 def _session(engine: LLMEngine, sampling: SamplingParams, *, seed: int = 0, watched: bool = False) -> DecodeSession:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar, cast
 
 import torch
 from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
 
 from benchmarks.timing import Variant
-from engine.config import EngineConfig
 from engine.forward.kv_store import KVStore
 from engine.forward.model_runner import Feed, ModelRunner
-from engine.kernels.speed_up import KernelReport, speed_up
-from engine.models.loader import LoadedModel, load_model
-from engine.models.stock import follow_weights, share_weights
+from engine.kernels.choice import Shape
+from engine.kernels.joined_weights import find_matrices
+from engine.llm_engine import LLMEngine
+from engine.models.stock import share_weights
+from engine.serving.requests import at_once
+
+T = TypeVar("T")
 
 TOKEN = 335  # any id does: the work of a step does not depend on it
 
@@ -28,8 +33,7 @@ class Bench:
     weight_bytes  read once per step
     """
 
-    loaded: LoadedModel
-    kernels: KernelReport
+    engine: LLMEngine
     runner: ModelRunner
     runner_off: ModelRunner
     stock: PreTrainedModel
@@ -37,17 +41,25 @@ class Bench:
     weight_bytes: int
 
 
-def prepare(config: EngineConfig) -> Bench:
-    """Load the model and its stock twins. Call it, and what uses it, within torch.inference_mode."""
-    loaded = load_model(config)
-    model = loaded.model
-    twins = [share_weights(model) for _ in range(2)]
-    kernels = speed_up(model, threads=torch.get_num_threads())
-    for twin in twins:
-        follow_weights(twin, model)
-    twins[0].set_attn_implementation("sdpa")
-    runner, runner_off = ModelRunner(model), ModelRunner(model, keep_queries=False)
-    return Bench(loaded, kernels, runner, runner_off, twins[0], twins[1], loaded.info.weight_bytes)
+def prepare(engine: LLMEngine) -> Bench:
+    """What is compared, over the engine's own weights. Call it, and what uses it, `on` the engine's thread."""
+    sdpa = share_weights(engine.stock)
+    sdpa.set_attn_implementation("sdpa")
+    runner, off = engine.stepper.runner, ModelRunner(engine.model, keep_queries=False)
+    return Bench(engine, runner, off, sdpa, engine.stock, engine.info.weight_bytes)
+
+
+def on(engine: LLMEngine, work: Callable[[], T]) -> T:
+    """What `work` returns on the engine's thread, the only one that may let PyTorch compute in parallel."""
+    return cast("T", engine.submit("benchmark", at_once(work)).result())
+
+
+def matrices_by_shape(model: PreTrainedModel) -> dict[Shape, list[Tensor]]:
+    """The matrices of a stock model, joined where they are, by their shapes."""
+    groups: dict[Shape, list[Tensor]] = {}
+    for matrix in find_matrices(model):
+        groups.setdefault(matrix.shape, []).append(matrix.weight)
+    return groups
 
 
 def filled(runner: ModelRunner, length: int) -> KVStore:

@@ -1,24 +1,83 @@
-"""One session's step: against the memory's limit, against transformers, and against itself without capture."""
+"""One session's step: against the memory's limit, llama.cpp and transformers, and against itself without capture.
+
+The first goes through the engine, as users have it: another thread asks, and the engine's thread runs. The memory's
+limit is the fastest of several ways to read more than any cache holds, so that no slow way flatters a step.
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping, Sequence
+
 import torch
 
+from benchmarks.llama_cpp import llama_steps
 from benchmarks.results import Row, ratio
-from benchmarks.setup import Bench, filled, our_step, stock_step
-from benchmarks.timing import Variant, interleave
+from benchmarks.setup import TOKEN, Bench, filled, matrices_by_shape, on, our_step, stock_step
+from benchmarks.timing import Timed, Variant, interleave
+from engine.config import StopRules
 from engine.forward.kv_store import KVStore
-from engine.kernels.linear import blocks, stock
+from engine.kernels.choice import choose_kernels
+from engine.kernels.linear import blocks, onednn, stock
 
 MATRICES, HEIGHT, WIDTH = 8, 8192, 1024  # 256 MB in turn: far more than a processor caches
+READ_BYTES = MATRICES * HEIGHT * WIDTH * 4
+PROMPT = tuple(range(1000, 1032))
 SHORT, LONG = 32, 2048  # tokens of context
+
+
+def engine_rows(bench: Bench, rounds: int) -> list[Row]:
+    """A step through the engine against the faster of its bytes' time and llama.cpp. Call it from another thread."""
+    session = bench.engine.create_session(stop=StopRules(max_new_tokens=10_000, use_end_ids=False))
+    session.prefill(PROMPT).result()
+    forwards: list[float] = []
+    store = on(bench.engine, lambda: filled(bench.runner, SHORT))
+    ways = on(bench.engine, _reads)
+
+    def step() -> None:
+        timing = session.step().result().timing
+        assert timing is not None, "a step that was run was timed"
+        forwards.append(timing.forward_ms)
+
+    threads = on(bench.engine, torch.get_num_threads)
+    with llama_steps(bench.engine.stock, PROMPT, TOKEN, threads) as llama:
+        stock = _on(bench, stock_step(bench.stock, store))
+        reads = {name: _on(bench, way) for name, way in ways.items()}
+        whole = Variant(step, lambda: session.rewind(0).result())
+        seen = interleave({"whole": whole, "sdpa": stock, **llama, **reads}, rounds)
+    session.close().result()
+    return _engine_table(bench, seen, Timed(tuple(forwards[1:])), list(reads))
+
+
+def _engine_table(bench: Bench, seen: Mapping[str, Timed], forward: Timed, reads: Sequence[str]) -> list[Row]:
+    factor = bench.weight_bytes / READ_BYTES
+    name = min(reads, key=lambda name: seen[name].best)
+    read = Timed(tuple(ms * factor for ms in seen[name].rounds_ms))  # of the weights' bytes
+    faster = min((read, *(seen[other] for other in ("llama.cpp",) if other in seen)), key=lambda timed: timed.best)
+    rows = [
+        Row(f"best read bandwidth, {name}", bench.weight_bytes / (read.best * 1e-3) / 1e9, "GB/s"),
+        ratio(f"a step's forward over the faster, {SHORT} tokens", forward, faster, "at most", 1.35),
+        ratio("  over the weights' bytes at that bandwidth alone", forward, read),
+        ratio("  the whole step, from asking to the record, over the same", seen["whole"], read),
+        ratio("  stock transformers over the same", seen["sdpa"], read),
+    ]
+    if "llama.cpp" in seen:
+        rows += [
+            ratio("  llama.cpp over the same", seen["llama.cpp"], read),
+            ratio("  a step's forward over llama.cpp", forward, seen["llama.cpp"]),
+        ]
+    return rows
+
+
+def _on(bench: Bench, variant: Variant) -> Variant:
+    """The same on the engine's thread."""
+    return Variant(lambda: on(bench.engine, variant.run), lambda: on(bench.engine, variant.reset))
 
 
 def step_rows(bench: Bench, rounds: int) -> list[Row]:
     """Rows at both lengths of context."""
     short, long = filled(bench.runner, SHORT), filled(bench.runner, LONG)
     return [
-        *_against_memory(bench, short.fork(SHORT), rounds),
         *_against_stock(bench, short.fork(SHORT), rounds, 1.5),
         _capture(bench, short.fork(SHORT), 4 * rounds),
         *_against_stock(bench, long.fork(LONG), max(5, rounds // 2), 2.0),
@@ -26,25 +85,11 @@ def step_rows(bench: Bench, rounds: int) -> list[Row]:
     ]
 
 
-def _against_memory(bench: Bench, store: KVStore, rounds: int) -> list[Row]:
-    reads, tokens = _reads(), f"{store.length:,} tokens"
-    steps = {"ours": our_step(bench.runner, [store]), "sdpa": stock_step(bench.stock, store)}
-    seen = interleave({**steps, **reads}, rounds)
-    read = min((seen[name] for name in reads), key=lambda timed: timed.best)
-    factor = bench.weight_bytes / (MATRICES * HEIGHT * WIDTH * 4)
-    bandwidth = bench.weight_bytes / (read.best * factor * 1e-3) / 1e9
-    return [
-        Row("best read bandwidth, matrix-vector products over 256 MB", bandwidth, "GB/s"),
-        ratio(
-            f"step over the weights' bytes at that bandwidth, {tokens}",
-            seen["ours"],
-            read,
-            "at most",
-            1.6,
-            factor=factor,
-        ),
-        ratio("  stock transformers, the same", seen["sdpa"], read, factor=factor),
-    ]
+def choosing_row(bench: Bench) -> Row:
+    """What a first start spends on choosing kernels."""
+    started = time.perf_counter()
+    choose_kernels(matrices_by_shape(bench.stock), torch.get_num_threads())
+    return Row("choosing kernels when loading for the first time", time.perf_counter() - started, "s")
 
 
 def _against_stock(bench: Bench, store: KVStore, rounds: int, target: float) -> list[Row]:
@@ -74,11 +119,18 @@ def _capture(bench: Bench, store: KVStore, rounds: int) -> Row:
 
 
 def _reads() -> dict[str, Variant]:
-    """Matrix-vector products over more weights than any cache holds, by the two ways that may be fastest."""
+    """Ways to read READ_BYTES, which no cache holds."""
     matrices = [torch.randn(HEIGHT, WIDTH) for _ in range(MATRICES)]
     x = torch.randn(1, WIDTH)
-    found: dict[str, Variant] = {}
-    for name, build in (("read stock", stock), ("read blocks", blocks)):
-        kernels = [k for m in matrices if (k := build(m, None, torch.get_num_threads())) is not None]
-        found[name] = Variant(lambda kernels=kernels: [kernel(x) for kernel in kernels])  # type: ignore[misc]
+    values = torch.randn(MATRICES * HEIGHT * WIDTH)
+    first, second = values.chunk(2)
+    found = {
+        "largest value": Variant(values.max),
+        "dot product of two halves": Variant(lambda: torch.dot(first, second)),
+    }
+    for method in (stock, blocks, onednn):
+        kernels = [k for m in matrices if (k := method(m, None, torch.get_num_threads())) is not None]
+        if len(kernels) == MATRICES:
+            name = f"matrix times vector, {method.__name__}"
+            found[name] = Variant(lambda kernels=kernels: [kernel(x) for kernel in kernels])  # type: ignore[misc]
     return found

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from engine.config import EngineConfig, SamplingParams, StopRules
 from engine.errors import LoupeError
+from engine.lean_imports import import_libraries
+from engine.starting import start
 
 if TYPE_CHECKING:
     from engine.facts import ModelInfo
@@ -103,16 +105,15 @@ def settings(args: argparse.Namespace) -> tuple[SamplingParams, StopRules]:
 
 def run(args: argparse.Namespace, sampling: SamplingParams, stop: StopRules) -> int:
     """Load the model, then print its facts or step it until a rule stops it."""
-    from engine.llm_engine import LLMEngine  # here, so that --help and bad settings answer without torch
-    from engine.models.loader import load_model
-
     model = args.model or os.environ.get("LOUPE_MODEL") or EngineConfig().model
     config = EngineConfig(model=model, device=args.device, dtype=args.dtype)
-    loaded = load_model(config)
     if args.info:
-        show_info(loaded.info, as_json=args.json)
+        import_libraries()
+        from engine.models.loader import load_model  # here, so that --help and bad settings answer without torch
+
+        show_info(load_model(config).info, as_json=args.json)
         return 0
-    engine = LLMEngine(loaded, config)
+    engine = start(config)
     try:
         session = engine.create_session(sampling=sampling, stop=stop, seed=args.seed)
         step_through(engine, session, encode(engine, args), args)

@@ -1,5 +1,9 @@
 """The engine: one thread owns the model, everybody else sends it requests and gets a Future.
 
+That thread also loads the model, chooses its kernels and proves it: each thread that lets PyTorch compute in
+parallel gets a team of OpenMP threads of its own, and while two teams exist both sleep between two operations
+instead of waiting for the next, which costs a step a third of its time and more.
+
 Each turn takes the oldest request of every session: decode steps go through one forward together, then long
 work gets a piece done (a prefill chunk, say), and round again. Requests of one session keep their order; who
 is next is scheduler.py's to say, and server.py runs it.
@@ -14,33 +18,37 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
+from transformers import PreTrainedModel
 
 from engine.config import EngineConfig, Recipe, SamplingParams, StopRules
 from engine.decode.session_state import SessionState
 from engine.decode.stepping import Stepper
-from engine.errors import EngineBusy, EngineStopped, UnsupportedModel
+from engine.errors import EngineBusy, EngineStopped
+from engine.facts import ModelInfo
 from engine.forward.capture import CaptureRing
 from engine.forward.model_runner import ModelRunner
 from engine.forward.prefix_cache import PrefixCache
 from engine.forward.scratch import Scratch
-from engine.kernels.install import restore
-from engine.kernels.speed_up import KernelReport, speed_up
+from engine.kernels.speed_up import KernelReport
 from engine.measure.clocks import now_ms
 from engine.measure.machine_rates import MachineRates, known, measure
+from engine.models.early_weights import EarlyWeights
 from engine.models.load_errors import in_words
-from engine.models.loader import LoadedModel
-from engine.models.model_folder import cache_root
-from engine.models.proof import ask_stock, prove
-from engine.models.stock import follow_weights, share_weights
+from engine.models.loader import LoadedModel, load_model
+from engine.models.trusted import trust
+from engine.progress import OnLoading
 from engine.records import StepRecord
 from engine.serving.counters import EngineCounters, EngineHealth, Meter
+from engine.serving.crowding import Crowding
 from engine.serving.requests import Pieces, RequestQueues, StepRequest, Work, WorkRequest, at_once, never
 from engine.serving.server import Server
 from engine.serving.session_table import SessionTable
 from engine.session import DecodeSession
+from engine.text.tokenizer import Tokenizer
 from engine.tokens import Role
 
 log = logging.getLogger(__name__)
@@ -56,21 +64,37 @@ SWITCH_S = 50e-6
 
 
 class LLMEngine:
-    """Owns a loaded model and the thread that runs it."""
+    """Owns a model and the thread that runs it."""
+
+    info: ModelInfo
+    tokenizer: Tokenizer
+    model: PreTrainedModel
+    stock: PreTrainedModel
+    kernels: KernelReport | None
 
     def __init__(self, loaded: LoadedModel, config: EngineConfig) -> None:
-        self.info = loaded.info
-        self.tokenizer = loaded.tokenizer
+        """Serve a model that is loaded already; `start` also loads it where it will run."""
+        self._begin(lambda: loaded, config)
+
+    @classmethod
+    def start(
+        cls, config: EngineConfig, progress: OnLoading | None = None, early: EarlyWeights | None = None
+    ) -> LLMEngine:
+        """Load the model that `config` names, on the thread that will run it, and serve it. Raises LoupeError."""
+        engine = cls.__new__(cls)
+        engine._begin(partial(load_model, config, progress, early), config)
+        return engine
+
+    def _begin(self, load: Callable[[], LoadedModel], config: EngineConfig) -> None:
         self.config = config
-        self.model = loaded.model
-        self.kernels: KernelReport | None = None
         self.heartbeat_ms = now_ms()
         self.sessions = SessionTable(config.budgets, Scratch())
+        self.crowding = Crowding()
         self._is_busy = False
         self._meter = Meter()
         self._queues = RequestQueues()
         self._ready: Future[Server] = Future()
-        self._thread = threading.Thread(target=self._run, name="loupe-engine", daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(load,), name="loupe-engine", daemon=True)
         self._thread.start()
         self.stepper = self._ready.result().stepper
 
@@ -204,67 +228,55 @@ class LLMEngine:
 
     # --- engine thread ------------------------------------------------------------------------------------
 
-    def _run(self) -> None:
+    def _run(self, load: Callable[[], LoadedModel]) -> None:
         sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_S))
-        with torch.inference_mode():
-            try:
-                server = self._prepare()
-                self._ready.set_result(server)
-            except BaseException as error:  # the caller of the constructor gets it
-                self._ready.set_exception(error)
-                return
-            try:
+        try:
+            server = self._prepare(load)
+        except BaseException as error:  # whoever starts the engine gets it
+            self._ready.set_exception(error)
+            return
+        self._ready.set_result(server)
+        try:
+            with torch.inference_mode():
                 self._serve(server)
-            except BaseException:
-                log.exception("the engine's thread has died")
-            finally:  # also where the thread dies: nobody may wait for ever on it
-                self._queues.close()
-                self._fail_waiting(
-                    "The engine stopped before this was done. Ask again in a moment; the run is rebuilt then."
-                )
+        except BaseException:
+            log.exception("the engine's thread has died")
+        finally:  # also where the thread dies: nobody may wait for ever on it
+            self._queues.close()
+            self.crowding.close()
+            self._fail_waiting(
+                "The engine stopped before this was done. Ask again in a moment; the run is rebuilt then."
+            )
 
     def _serve(self, server: Server) -> None:
         while self._queues.wait(HEARTBEAT_S):
             self.heartbeat_ms, self._is_busy = now_ms(), True
+            self.crowding.begin()
             try:
                 server.turn()
             except Exception:  # a fault of the engine itself: no session may wait for ever on it
                 log.exception("a turn of the engine failed")
                 self._fail_waiting("The engine failed, and dropped what was waiting. Ask again.")
+            self.crowding.end()
             self.heartbeat_ms, self._is_busy = now_ms(), False
 
     def _measure(self, again: bool) -> MachineRates:
         self._refuse_beside(frozenset({MEASURING}))
         return measure(*self._format(), again=again)
 
-    def _prepare(self) -> Server:
-        with in_words(self.info.name):
-            runner, may_share = self._proven()
-        if not may_share:
+    def _prepare(self, load: Callable[[], LoadedModel]) -> Server:
+        loaded = load()  # outside of inference mode: parameters must stay ordinary tensors
+        self.info, self.tokenizer, self.model = loaded.info, loaded.tokenizer, loaded.model
+        with in_words(self.info.name), torch.inference_mode():
+            trusted = trust(loaded, self.config, self.sessions.scratch)
+        self.stock, self.kernels = trusted.stock, trusted.kernels
+        if not trusted.may_share:
             self.info = replace(self.info, notes=(*self.info.notes, APART))
         prefixes = PrefixCache(self.config.prefix_bytes)
         most = self.config.budgets.session_kv_bytes
-        stepper = Stepper(runner, self.tokenizer, self.info, prefixes=prefixes, most_kv_bytes=most)
-        most = self.config.max_batch if may_share else 1
+        stepper = Stepper(trusted.runner, self.tokenizer, self.info, prefixes=prefixes, most_kv_bytes=most)
+        most = self.config.max_batch if trusted.may_share else 1
         return Server(stepper, self._queues, self.sessions, self._meter, max_batch=most)
-
-    def _proven(self) -> tuple[ModelRunner, bool]:
-        """The model's forward, held against the stock model, and whether sessions may share it."""
-        self.stock = share_weights(self.model)
-        expected = ask_stock(self.stock)
-        if self.config.fast_kernels and self.info.device == "cpu" and self.info.dtype == "float32":
-            memory = cache_root() / "kernels"
-            self.kernels = speed_up(self.model, threads=torch.get_num_threads(), check=False, memory=memory)
-        follow_weights(self.stock, self.model)
-        runner = ModelRunner(self.model, keep_queries=self.config.capture, scratch=self.sessions.scratch)
-        try:
-            return runner, prove(runner, self.stock, expected)
-        except UnsupportedModel as error:
-            if self.kernels is None or not self.kernels.applied:
-                raise
-            restore(self.model)  # our kernels may be what is wrong
-            self.kernels = KernelReport(False, str(error))
-            return runner, prove(runner, self.stock, expected)
 
     def _fail_waiting(self, message: str) -> None:
         for request in self._queues.drain():

@@ -27,7 +27,8 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("session",),
     ("llm_engine",),
     ("studies",),
-    ("prepare", "__main__"),
+    ("prepare", "starting"),
+    ("__main__",),
 )
 LEVEL = {package: level for level, packages in enumerate(ORDER) for package in packages}
 WITHOUT_TORCH = LEVEL["shapes"]  # packages up to this one load without torch

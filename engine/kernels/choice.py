@@ -23,6 +23,8 @@ PATIENCE_S = 0.6  # no more than MIN_ROUNDS after this long
 BUSY_S = 2.0  # and no further round at all after this: the machine has other things to do
 HOPELESS = 3.0  # a kernel this many times slower than the best after two rounds is not timed again
 WORTH_IT = 0.95  # a kernel replaces the preferred one only when it takes less than this share of its time
+BUSY_THEN = 1.5  # times as fast as when a choice was made: that moment was a busy one
+LOOKS = 3  # times that is looked at, each a few hundredths of a second
 TOLERANCE = 1e-5  # of the largest output; sums in another order differ by less
 
 Shape = tuple[int, int]  # (O, K)
@@ -96,6 +98,24 @@ def choose_kernels(
         speed, stock_speed = size / winner.best, size / contest.trials[0].best
         table.append(KernelChoice(shape, len(weights[shape]), rows, winner.method.name, speed, stock_speed))
     return chosen, tuple(table)
+
+
+def was_made_in_a_busy_moment(weights: dict[Shape, list[Tensor]], table: Sequence[KernelChoice]) -> bool:
+    """Whether F.linear multiplies one row so much faster now than when `table` was made that another choice is due.
+
+    Matrices that a processor's cache holds are timed too roughly to say so.
+    """
+    kept = {choice.shape: choice.stock_gb_per_s * 1e9 for choice in table if choice.rows == 1}
+    samples = {shape: _sample(matrices) for shape, matrices in weights.items()}
+    sizes = {shape: sum(w.numel() * w.element_size() for w in sample) for shape, sample in samples.items()}
+    if sum(sizes.values()) < SAMPLE_BYTES:
+        return False
+    runs = [
+        ([kernel for w in sample if (kernel := METHODS[0].build(w, None, 1))], _row_values(1, shape[1]))
+        for shape, sample in samples.items()
+    ]
+    now = min(sum(_seconds(kernels, x) for kernels, x in runs) for _ in range(LOOKS))
+    return sum(size / kept[shape] for shape, size in sizes.items()) > BUSY_THEN * now
 
 
 def _sample(matrices: Sequence[Tensor]) -> list[Tensor]:

@@ -48,10 +48,12 @@ def _single(module: nn.Linear) -> Matrix:
 
 def _bundled(module: nn.Module) -> Matrix | None:
     parts = _parts(module)
-    if not parts or not _can_join(parts):
+    if not parts or not _are_alike(parts):
         return None
-    weight = _joined([part.weight for part in parts])
-    bias = None if parts[0].bias is None else _joined([part.bias for part in parts])
+    weight = _whole([part.weight for part in parts])
+    bias = None if parts[0].bias is None else _whole([part.bias for part in parts])
+    if weight is None or (bias is None and parts[0].bias is not None):
+        return None
     return Matrix(module, "qkv" if FastAttention.fits(module) else "gate_up", weight, bias)
 
 
@@ -64,12 +66,23 @@ def _parts(module: Any) -> list[nn.Linear]:
     return []
 
 
-def _can_join(parts: Sequence[nn.Linear]) -> bool:
-    """Plain linear modules, all with a bias or all without, every parameter in storage of its own."""
-    if any(type(part) is not nn.Linear for part in parts) or len({part.bias is None for part in parts}) > 1:
-        return False
-    parameters = [p for part in parts for p in part.parameters()]
-    return all(p.untyped_storage().nbytes() == p.numel() * p.element_size() for p in parameters)
+def _are_alike(parts: Sequence[nn.Linear]) -> bool:
+    """Plain linear modules, all with a bias or all without."""
+    return all(type(part) is nn.Linear for part in parts) and len({part.bias is None for part in parts}) == 1
+
+
+def _whole(parameters: Sequence[Tensor]) -> Tensor | None:
+    """One tensor of all `parameters`; None where one of them shares its memory with something else."""
+    storages = [p.untyped_storage() for p in parameters]
+    sizes = [p.numel() * p.element_size() for p in parameters]
+    if all(storage.nbytes() == size for storage, size in zip(storages, sizes, strict=True)):
+        return _joined(parameters)
+    first = parameters[0].detach()
+    ends = [p.data_ptr() + size for p, size in zip(parameters, sizes, strict=True)]
+    one_after_another = [p.data_ptr() for p in parameters] == [storages[0].data_ptr(), *ends[:-1]]
+    if not one_after_another or storages[0].nbytes() != sum(sizes) or not all(p.is_contiguous() for p in parameters):
+        return None
+    return first.as_strided((sum(len(p) for p in parameters), *first.shape[1:]), first.stride(), 0)  # (O, K) or (O,)
 
 
 def _joined(parameters: Sequence[Tensor]) -> Tensor:

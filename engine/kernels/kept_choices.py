@@ -2,26 +2,23 @@
 
 The choice is made by timing, so a second one can come out otherwise, and another kernel adds in another order. Kept
 is what was chosen for one set of shapes, with so many threads, by this PyTorch on this processor: anything else is
-chosen anew. Deleting the folder chooses anew too.
+chosen anew. So is what turns out to have been chosen in a busy moment (`choice.was_made_in_a_busy_moment`), and
+deleting the folder chooses anew too.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import logging
 import platform
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from engine import kept_files
 from engine.kernels.choice import KernelChoice, Shape
 from engine.kernels.linear import METHODS, ROW_STEPS, Method
-
-log = logging.getLogger(__name__)
 
 Chosen = dict[Shape, dict[int, Method]]
 
@@ -29,8 +26,8 @@ Chosen = dict[Shape, dict[int, Method]]
 def recall(folder: Path, weights: dict[Shape, list[Tensor]], threads: int) -> tuple[Chosen, tuple[KernelChoice, ...]]:
     """What was chosen for these matrices; empty where nothing was, or it cannot be done any more."""
     try:
-        table = [_choice(entry) for entry in json.loads(_file(folder, weights, threads).read_text(encoding="utf-8"))]
-    except (OSError, ValueError, TypeError, KeyError):
+        table = [_choice(entry) for entry in json.loads(kept_files.recall(folder, _key(weights, threads)))]
+    except (ValueError, TypeError, KeyError):
         return {}, ()
     by_name = {method.name: method for method in METHODS}
     chosen: Chosen = {shape: {} for shape in weights}
@@ -47,33 +44,26 @@ def recall(folder: Path, weights: dict[Shape, list[Tensor]], threads: int) -> tu
 
 def keep(folder: Path, weights: dict[Shape, list[Tensor]], threads: int, table: Sequence[KernelChoice]) -> None:
     """Remember a choice. A folder that cannot be written costs a new choice at the next start, and nothing else."""
-    path = _file(folder, weights, threads)
     text = json.dumps(
         [[*c.shape, c.count, c.rows, c.kernel, c.gb_per_s, c.stock_gb_per_s] for c in table], separators=(",", ":")
     )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=folder, delete=False, encoding="utf-8") as whole:
-            whole.write(text)
-        Path(whole.name).replace(path)  # two starts at once write the whole or nothing
-    except OSError as error:
-        log.info("the choice of kernels could not be kept: %s", error)
+    kept_files.keep(folder, _key(weights, threads), text)
 
 
-def _file(folder: Path, weights: dict[Shape, list[Tensor]], threads: int) -> Path:
-    """One file for each thing a choice depends on."""
-    depends = [
+def _key(weights: dict[Shape, list[Tensor]], threads: int) -> Sequence[object]:
+    """Each thing a choice depends on."""
+    return (
         torch.__version__,
         torch.backends.cpu.get_cpu_capability(),
-        _processor(),
+        processor(),
         threads,
         [method.name for method in METHODS],
         sorted((shape, len(matrices)) for shape, matrices in weights.items()),
-    ]
-    return folder / f"{hashlib.sha256(json.dumps(depends).encode()).hexdigest()[:24]}.json"
+    )
 
 
-def _processor() -> str:
+def processor() -> str:
+    """Its name as the system gives it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
 
-from engine.kernels.choice import KernelChoice, Shape, choose_kernels
+from engine.kernels.choice import KernelChoice, Shape, choose_kernels, was_made_in_a_busy_moment
 from engine.kernels.fast_modules import FastLinear
 from engine.kernels.install import refit, refitted, restore
 from engine.kernels.joined_weights import Matrix, find_matrices
@@ -68,7 +68,7 @@ def speed_up(model: PreTrainedModel, *, threads: int, check: bool = True, memory
         matrices = find_matrices(model)
         by_shape = _by_shape(matrices)
         chosen, choices = recall(memory, by_shape, threads) if memory is not None else ({}, ())
-        was_kept = bool(choices)
+        was_kept = bool(choices) and not was_made_in_a_busy_moment(by_shape, choices)
         if not was_kept:
             chosen, choices = choose_kernels(by_shape, threads)
         row_layers = refit(model, matrices, chosen, threads)

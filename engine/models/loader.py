@@ -8,15 +8,17 @@ put right here, so that later files can trust what they are given.
 from __future__ import annotations
 
 import os
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import psutil
 import torch
 from safetensors import SafetensorError
-from torch import nn
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 from transformers import (
     AutoModelForCausalLM,
     PreTrainedConfig,
@@ -27,10 +29,11 @@ from engine.config import EngineConfig
 from engine.errors import CorruptModel
 from engine.facts import ModelInfo
 from engine.models.architecture import check_sizes, read_config
+from engine.models.early_weights import EarlyTensor, EarlyWeights
 from engine.models.fit import check_fits
 from engine.models.info import describe
 from engine.models.load_errors import in_short, in_words
-from engine.models.model_folder import check_contents, forget, read_manifest
+from engine.models.model_folder import files_mark, forget
 from engine.models.placement import device_for, dtype_for, free_on, memory_of
 from engine.models.safetensors_files import held_bytes, read_headers
 from engine.models.source import Source, locate
@@ -42,15 +45,24 @@ from engine.text.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model ready to run, its tokenizer, and its numbers."""
+    """A model ready to run, its tokenizer, and its numbers.
+
+    weights_mark  the same for the same files of weights and config; empty where the model came from none
+    """
 
     info: ModelInfo
     model: PreTrainedModel
     tokenizer: Tokenizer
+    weights_mark: str = ""
 
 
-def load_model(config: EngineConfig, progress: OnLoading | None = None) -> LoadedModel:
-    """The model `config` names: in eval mode, on its device, its parameters not asking for gradients."""
+def load_model(
+    config: EngineConfig, progress: OnLoading | None = None, early: EarlyWeights | None = None
+) -> LoadedModel:
+    """The model `config` names: in eval mode, on its device, its parameters not asking for gradients.
+
+    early  its weights, where somebody began to read them before
+    """
     report = progress or (lambda text, done: None)
     use_threads(config.threads)
     with in_words(config.model):
@@ -59,13 +71,13 @@ def load_model(config: EngineConfig, progress: OnLoading | None = None) -> Loade
         )
         source = find()
         try:
-            return _load(source, config, report)
+            return _load(source, config, report, early)
         except CorruptModel:
             if not source.imported:
                 raise
             forget(source.folder)  # our own copy has been damaged: make it again, once
             report("The imported copy is damaged; importing again", 0.0)
-            return _load(find(), config, report)
+            return _load(find(), config, report, None)
 
 
 def use_threads(wanted: int) -> None:
@@ -80,37 +92,51 @@ def use_threads(wanted: int) -> None:
             return
 
 
-def _load(source: Source, config: EngineConfig, progress: OnLoading) -> LoadedModel:
+def _load(source: Source, config: EngineConfig, progress: OnLoading, early: EarlyWeights | None) -> LoadedModel:
+    if early is None or early.folder != source.folder:
+        early = EarlyWeights(source.folder, read=False)
     device = device_for(config.device)
     model_config = read_config(source.folder, source.name)
     dtype = dtype_for(config.dtype, device, model_config.get_text_config().dtype or model_config.dtype)
     weights = read_headers(source.folder)
     check_sizes(source.folder, model_config, weights)
-    check_fits(source.name, held_bytes(weights, dtype.itemsize), free_on(device), memory_of(device))
+    read = early.tensors()
+    held = sum(4 * tensor.stored.values for tensor in read.values())
+    check_fits(source.name, held_bytes(weights, dtype.itemsize), free_on(device) + held, memory_of(device))
     progress(f"Loading {source.name}", 0.95)
-    with ThreadPoolExecutor(1) as beside:  # hashing reads the same bytes that loading needs next
-        contents = _check_beside(beside, source)
-        stock, notes = read_tokenizer(source.folder, source.name)
-        tokenizer = Tokenizer(stock)
-        model = _weights(source, model_config, dtype)
-        contents.result()
-    _settle(model, device)
-    progress(f"{source.name} is loaded", 1.0)
-    return LoadedModel(
-        describe(config.model, replace(source, notes=(*source.notes, *notes)), model, tokenizer), model, tokenizer
-    )
+    stock, notes = read_tokenizer(source.folder, source.name)
+    tokenizer = Tokenizer(stock)
+    model = _weights(source, model_config, dtype)
+    early.check()
+    _settle(model, device, read)
+    progress(f"Starting {source.name}", 1.0)
+    info = describe(config.model, replace(source, notes=(*source.notes, *notes)), model, tokenizer)
+    return LoadedModel(info, model, tokenizer, files_mark(source.folder))
 
 
-def _check_beside(pool: ThreadPoolExecutor, source: Source) -> Future[None]:
-    manifest = read_manifest(source.folder) if source.imported else None
-    if manifest is None:
-        return pool.submit(lambda: None)
-    return pool.submit(check_contents, source.folder, manifest)
+class _Bare(TorchFunctionMode):
+    """Within, a model that is built without memory, on the device "meta", needs none of PyTorch's compiler.
+
+    Two things would load it: filling a tensor there with random numbers, which means nothing, and `arange`, which
+    is small and can be real.
+    """
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if getattr(func, "__module__", "") == nn.init.__name__:
+            tensor = args[0] if args else kwargs["tensor"]
+            if tensor.is_meta:
+                return tensor
+        if func is torch.arange and torch.device(kwargs.get("device") or "cpu").type == "meta":
+            kwargs["device"] = "cpu"
+        return func(*args, **kwargs)
 
 
 def _weights(source: Source, config: PreTrainedConfig, dtype: torch.dtype) -> PreTrainedModel:
     try:
-        with quiet_transformers():
+        with quiet_transformers(), _Bare():
             pair: Any = AutoModelForCausalLM.from_pretrained(
                 source.folder,
                 config=config,
@@ -137,12 +163,32 @@ def _check_complete(source: Source, loaded: dict[str, Any]) -> None:
         raise CorruptModel(f"{source.folder} lacks weights that its config asks for: {', '.join(wrong[:3])}{more}.")
 
 
-def _settle(model: PreTrainedModel, device: torch.device) -> None:
+def _settle(model: PreTrainedModel, device: torch.device, read: Mapping[str, EarlyTensor]) -> None:
     """On its device, in memory of its own, ready for inference."""
     model.train(False).requires_grad_(False)
     if device.type != "cpu":
         nn.Module.to(model, device)
         return
+    early = _as_stored(dict(model.named_parameters()), read)
     with torch.no_grad():
         for tensor in {*model.parameters(), *model.buffers()}:  # a tied weight is one Parameter, and stays one
-            tensor.data = tensor.data.clone()
+            tensor.data = early[tensor] if tensor in early else tensor.data.clone()
+
+
+def _as_stored(parameters: Mapping[str, nn.Parameter], read: Mapping[str, EarlyTensor]) -> dict[Tensor, Tensor]:
+    """Parameter -> the same values as they were read early, where it still lies in its file as the file has it.
+
+    transformers may have put together or turned what it read under the same name: such a parameter lies elsewhere.
+    """
+    wholes = {id(tensor.whole): torch.from_numpy(tensor.whole) for tensor in read.values()}
+    found: dict[Tensor, Tensor] = {}
+    mapped: dict[Path, int] = {}  # file -> where its first byte would be
+    for name, parameter in parameters.items():
+        tensor = read.get(name)
+        if tensor is None or parameter.shape != tensor.stored.shape or parameter.dtype != torch.float32:
+            continue
+        begins = parameter.data_ptr() - tensor.stored.offset
+        if parameter.is_contiguous() and mapped.setdefault(tensor.file, begins) == begins:
+            whole = wholes[id(tensor.whole)]
+            found[parameter] = whole[tensor.start : tensor.start + tensor.stored.values].view(tensor.stored.shape)
+    return found

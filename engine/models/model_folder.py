@@ -25,6 +25,7 @@ from engine.errors import CorruptModel, ImportFailed
 from engine.progress import OnLoading
 
 MANIFEST = "loupe.json"
+PIECE_BYTES = 16 << 20
 FORMAT = 1  # raise it when the importer writes something else: older folders are then imported anew
 
 
@@ -99,6 +100,17 @@ def check_contents(folder: Path, manifest: Manifest) -> None:
     for name, mark in manifest.files.items():
         if _sha256(folder / name) != mark.sha256:
             raise CorruptModel(f"{folder / name} has changed since it was imported. Delete {folder} and start again.")
+
+
+def files_mark(folder: Path) -> str:
+    """The same for the same files: by their contents where a manifest has them, else by sizes and times of change."""
+    manifest = read_manifest(folder)
+    if manifest is not None:
+        marks = [[name, mark.size, mark.sha256] for name, mark in sorted(manifest.files.items())]
+    else:
+        files = sorted(path for path in folder.iterdir() if path.suffix in (".json", ".safetensors"))
+        marks = [[str(path), (seen := path.stat()).st_size, seen.st_mtime_ns] for path in files]
+    return hashlib.sha256(json.dumps(marks).encode()).hexdigest()
 
 
 def forget(folder: Path) -> None:
@@ -191,8 +203,12 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    """In large pieces: beside a busy interpreter each one waits for it."""
+    mark, piece = hashlib.sha256(), memoryview(bytearray(min(PIECE_BYTES, path.stat().st_size + 1)))
+    with path.open("rb", buffering=0) as file:
+        while got := file.readinto(piece):
+            mark.update(piece[:got])
+    return mark.hexdigest()
 
 
 def _is_full_disk(error: Exception) -> bool:

@@ -11,7 +11,7 @@ import json
 import math
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,11 @@ INTEGERS = {"I64": 8, "U64": 8, "I32": 4, "U32": 4, "I16": 2, "U16": 2, "I8": 1,
 
 @dataclass(frozen=True, slots=True)
 class StoredTensor:
-    """One tensor by its header."""
+    """One tensor by its header. `offset` is its first byte in the file."""
 
     dtype: str
     shape: tuple[int, ...]
+    offset: int = 0
 
     @property
     def values(self) -> int:
@@ -38,7 +39,7 @@ class StoredTensor:
 
 def read_headers(folder: Path) -> dict[str, StoredTensor]:
     """Every tensor that transformers would load. Raises where a file is missing or not whole."""
-    return {name: tensor for path in weight_files(folder) for name, tensor in _header(path).items()}
+    return {name: tensor for path in weight_files(folder) for name, tensor in read_header(path).items()}
 
 
 def weight_files(folder: Path) -> list[Path]:
@@ -80,7 +81,8 @@ def _named_by(index: Path) -> list[str]:
     return sorted(set(weight_map.values()))
 
 
-def _header(path: Path) -> dict[str, StoredTensor]:
+def read_header(path: Path) -> dict[str, StoredTensor]:
+    """The tensors of one file. Raises CorruptModel where it is not whole."""
     size = path.stat().st_size
     try:
         with path.open("rb") as file:
@@ -95,7 +97,7 @@ def _header(path: Path) -> dict[str, StoredTensor]:
     end = max((end for _, end in found.values()), default=0)
     if 8 + length + end > size:
         raise CorruptModel(f"{path} is cut short: {size:,} of {8 + length + end:,} bytes. Fetch the model again.")
-    return {name: tensor for name, (tensor, _) in found.items()}
+    return {name: replace(tensor, offset=8 + length + tensor.offset) for name, (tensor, _) in found.items()}
 
 
 def _tensor(entry: dict[str, Any]) -> tuple[StoredTensor, int]:
@@ -104,7 +106,7 @@ def _tensor(entry: dict[str, Any]) -> tuple[StoredTensor, int]:
     numbers = [*shape, *offsets]
     if any(type(number) is not int or not 0 <= number < 1 << 63 for number in numbers) or len(offsets) != 2:
         raise ValueError(f"a tensor has the numbers {str(numbers)[:60]}")
-    tensor = StoredTensor(str(entry["dtype"]), tuple(shape))
+    tensor = StoredTensor(str(entry["dtype"]), tuple(shape), offsets[0])
     if not isinstance(entry["dtype"], str) or offsets[0] > offsets[1] or tensor.values > 8 * (offsets[1] - offsets[0]):
         raise ValueError(f"a tensor of shape {str(shape)[:40]} lies in {offsets[1] - offsets[0]} bytes")
     return tensor, offsets[1]

@@ -16,6 +16,7 @@ from engine.costs.shape import ModelShape
 from engine.errors import LoupeError
 from engine.progress import OnLoading
 from engine.records import Check
+from engine.starting import start
 from engine.studies.claim_records import Finding
 from engine.studies.key_records import KeyChange
 from engine.tokens import EncodedPrompt
@@ -34,21 +35,14 @@ if TYPE_CHECKING:
 
 def start_engine(config: EngineConfig, progress: OnLoading) -> LLMEngine:
     """Load a model and start the thread that owns it."""
-    progress("Importing torch and transformers", 0.0)
     try:
-        from engine.llm_engine import LLMEngine
-        from engine.models.loader import load_model
+        return start(config, progress)
     except ImportError as error:
         missing = error.name or str(error)
         raise LoupeError(
             f"The package {missing} cannot be imported ({error}). "
             "Install what Loupe needs with `pip install -r requirements.txt`, then try again."
         ) from error
-    loaded = load_model(config, progress)
-    progress(f"Starting {loaded.info.name}", 1.0)
-    engine = LLMEngine(loaded, config)
-    settle_memory()
-    return engine
 
 
 def settle_memory() -> None:

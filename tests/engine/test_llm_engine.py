@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
+import threading
 from concurrent.futures import Future
 
 import numpy as np
 import pytest
 import torch
 
-from engine.config import SamplingParams, StopRules
-from engine.errors import LoupeError, SessionFinished
+from engine import llm_engine
+from engine.config import EngineConfig, SamplingParams, StopRules
+from engine.errors import LoupeError, ModelNotFound, SessionFinished
 from engine.llm_engine import LLMEngine
-from tests.engine.architectures import tiny_engine
+from engine.models.loader import load_model
+from tests.engine.architectures import tiny_engine, tiny_llama_folder
 from tests.engine.holding import ask_between_layers, hold
 
 WARM = SamplingParams(temperature=1.0, top_k=50)
@@ -40,6 +43,30 @@ def test_no_other_thread_keeps_the_interpreter_from_the_engine_for_long():
         assert sys.getswitchinterval() == pytest.approx(50e-6)
     finally:
         sys.setswitchinterval(before)
+
+
+def test_a_model_is_loaded_and_run_by_one_thread(tmp_path, monkeypatch):
+    threads = []
+
+    def load_seen(*asked):
+        threads.append(threading.get_ident())
+        return load_model(*asked)
+
+    monkeypatch.setattr(llm_engine, "load_model", load_seen)
+    engine = LLMEngine.start(EngineConfig(model=tiny_llama_folder(tmp_path), device="cpu"))
+    engine.model.register_forward_hook(lambda *_: threads.append(threading.get_ident()))
+    session = engine.create_session()
+    session.prefill((5, 6, 7)).result()
+    session.step().result()
+    engine.close()
+    assert len(threads) == 3
+    assert len(set(threads)) == 1
+    assert threading.get_ident() not in threads
+
+
+def test_what_a_model_is_refused_for_reaches_whoever_starts_the_engine(tmp_path):
+    with pytest.raises(ModelNotFound, match="no folder or file"):
+        LLMEngine.start(EngineConfig(model=str(tmp_path / "gone")))
 
 
 def test_steps_that_wait_together_share_one_forward(engine):

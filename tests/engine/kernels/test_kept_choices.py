@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from engine.kernels import kept_choices
-from engine.kernels.choice import KernelChoice
+from engine.kernels.choice import KernelChoice, was_made_in_a_busy_moment
 from engine.kernels.kept_choices import keep, recall
 from engine.kernels.linear import ROW_STEPS
 from engine.kernels.speed_up import speed_up
@@ -40,7 +40,7 @@ def test_for_anything_else_a_choice_is_made_anew(tmp_path, monkeypatch, changed)
     if changed == "torch":
         monkeypatch.setattr(torch, "__version__", "0.1")
     if changed == "processor":
-        monkeypatch.setattr(kept_choices, "_processor", lambda: "another")
+        monkeypatch.setattr(kept_choices, "processor", lambda: "another")
     assert names(tmp_path, weights, 3 if changed == "threads" else 2) == {}
 
 
@@ -79,3 +79,30 @@ def test_a_second_start_times_nothing_and_gives_the_same_bits(tmp_path, monkeypa
         assert torch.equal(first(input_ids=ids).logits, second(input_ids=ids).logits)
     assert (made.applied, made.kept, again.applied, again.kept) == (True, False, True, True)
     assert again.choices == made.choices
+
+
+LARGE = {(2048, 1024): [torch.ones(2048, 1024)] * 2}  # 16 MB: more than is timed roughly
+
+
+def table_of(weights, stock_gb_per_s: float) -> tuple[KernelChoice, ...]:
+    return tuple(KernelChoice(shape, 2, rows, "stock", 1.0, stock_gb_per_s) for shape in weights for rows in ROW_STEPS)
+
+
+@pytest.mark.parametrize(
+    ("weights", "stock_gb_per_s", "was_busy"),
+    [(LARGE, 1e-3, True), (LARGE, 1e6, False), (WEIGHTS, 1e-3, False)],
+    ids=["a megabyte a second", "a petabyte a second", "a matrix too small to tell"],
+)
+def test_a_choice_that_was_made_in_a_busy_moment_is_known_by_its_stock_speed(weights, stock_gb_per_s, was_busy):
+    assert was_made_in_a_busy_moment(weights, table_of(weights, stock_gb_per_s)) == was_busy
+
+
+def test_a_choice_of_a_busy_moment_is_made_anew_and_kept(tmp_path, monkeypatch):
+    with torch.inference_mode():
+        speed_up(tiny_model("llama"), threads=2, memory=tmp_path)
+        (file,) = tmp_path.iterdir()
+        before = file.stat().st_mtime_ns
+        monkeypatch.setattr("engine.kernels.speed_up.was_made_in_a_busy_moment", lambda *_: True)
+        again = speed_up(tiny_model("llama"), threads=2, memory=tmp_path)
+    assert not again.kept
+    assert file.stat().st_mtime_ns > before

@@ -6,14 +6,13 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
-from engine import llm_engine
 from engine.config import EngineConfig, SamplingParams, StopRules
 from engine.errors import ModelTooLarge, UnsupportedModel
 from engine.forward import attention
 from engine.forward.model_runner import ModelRunner
 from engine.kernels import fast_modules
 from engine.llm_engine import LLMEngine
-from engine.models import proof
+from engine.models import proof, trusted
 from engine.models.proof import ask_stock, prove
 from engine.models.stock import follow_weights, share_weights
 from engine.tokens import EncodedPrompt
@@ -136,7 +135,7 @@ def test_too_little_memory_at_the_start_is_said(monkeypatch):
     def full(*_: object) -> None:
         raise torch.OutOfMemoryError
 
-    monkeypatch.setattr(llm_engine, "ask_stock", full)
+    monkeypatch.setattr(trusted, "ask_stock", full)
     with pytest.raises(ModelTooLarge, match="not enough memory for Tiny"):
         LLMEngine(loaded(tiny_model("llama")), EngineConfig(fast_kernels=False))
 

@@ -12,7 +12,6 @@ import pytest
 from engine.config import EngineConfig, SamplingParams, StopRules
 from engine.errors import SessionFinished
 from engine.llm_engine import LLMEngine
-from engine.models.loader import load_model
 from engine.session import DecodeSession
 from engine.studies.self_check.check_numbers import check_numbers
 from tests.engine.architectures import tiny_engine
@@ -108,7 +107,7 @@ def test_a_healthy_run_passes_every_check(engines, seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("prompt", ["The cat sat on the", "the the the the the the"])
 def test_a_healthy_run_of_the_bundled_model_passes_every_check(prompt):
-    engine = LLMEngine(load_model(EngineConfig(), lambda *_: None), EngineConfig())
+    engine = LLMEngine.start(EngineConfig())
     for settings in (SamplingParams(), SamplingParams(temperature=0), SamplingParams(0.7, 50, 0.9, 0.0, 1.1)):
         for seed in range(2):
             session = engine.create_session(sampling=settings, seed=seed)
