@@ -23,7 +23,7 @@ SETTLE_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a run is asked to be. Rates as in `Plan`; `model` is empty for the bundled one."""
+    """What a run is asked to be. Rates and `stepping` as in `Plan`; `model` is empty for the bundled one."""
 
     clients: int
     seconds: float
@@ -32,6 +32,7 @@ class Wanted:
     every_s: float
     play_rate: float
     habit_every_s: float
+    stepping: int = 100
     together: bool = False
     model: str = ""
 
@@ -73,6 +74,7 @@ async def _class(app: RunningApp, wanted: Wanted) -> tuple[Seen, Used]:
     plan = Plan(
         url=app.url,
         seed=wanted.seed,
+        stepping=wanted.stepping,
         every_s=wanted.every_s,
         together=wanted.together,
         play_rate=wanted.play_rate,
@@ -106,7 +108,7 @@ async def _class(app: RunningApp, wanted: Wanted) -> tuple[Seen, Used]:
 async def _one_visitor(app: RunningApp, wanted: Wanted) -> None:
     """The model is loaded, and what is allocated once only is allocated before anything is counted."""
     now = time.perf_counter()
-    plan = Plan(app.url, wanted.seed, 1.0, False, 1.0, 1.0, counts_from=now, until=now)
+    plan = Plan(app.url, wanted.seed, 1, 1.0, False, 1.0, 1.0, counts_from=now, until=now)
     visitor = Student(0, plan, Seen())
     await visitor.warm_up(steps=8)
     await visitor.leave()
