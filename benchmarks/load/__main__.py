@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from benchmarks.load.abuse import abuse
+from benchmarks.load.connections import dropped_connections
 from benchmarks.load.report import HEAD, Summary, columns, line, rows, summarise
 from benchmarks.load.run import Wanted, run
 from benchmarks.machine import describe, short_name
@@ -27,6 +29,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found: list[Row] = []
     path = RESULTS / f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}-{short_name()}-load.json"
     modes = {"both": (True, False), "on": (True,), "off": (False,)}[args.batching]
+    if args.abuse or args.connections:
+        found += abuse(args.model, args.seconds, args.seed, args.only) if args.abuse else []
+        found += dropped_connections(args.model, args.connections) if args.connections else []
+        path = path.with_name(path.name.replace("-load", "-load-beside"))
+        write(path, machine, found)
+        print(f"\n{table(found)}\n\nwritten to {path}")
+        return 0
     print("  ".join(HEAD), flush=True)
     for clients, batching in itertools.product(args.clients, modes):
         wanted = Wanted(
@@ -65,6 +74,9 @@ def _parser() -> argparse.ArgumentParser:
     words.add_argument("--play-rate", type=_seconds, default=2.0, help="autoplay's steps per second")
     words.add_argument("--habit-every", type=_seconds, default=30.0, help="between two essays of one student, ...")
     words.add_argument("--seed", type=int, default=0, help="of who presses when")
+    words.add_argument("--abuse", action="store_true", help="instead: eight students beside a tab that asks too much")
+    words.add_argument("--only", default="", help="of what that tab does, what has this in its name")
+    words.add_argument("--connections", type=int, default=0, help="instead: memory after so many tabs came and went")
     words.add_argument("--model", default="", help="another model than the bundled one")
     return words
 

@@ -31,6 +31,7 @@ CLASS: tuple[Habit, ...] = (
 PROMPTS = ("The cat sat on the", "Once upon a time", "In the beginning", "My favourite number is", "To be or not to")
 WORDS = ("the river", "under a bridge", "carries light", "and small boats", "while somebody", "on the bank", "counts")
 ESSAY_PHRASES = 250  # some 600 tokens
+ARTICLE_PHRASES = 420  # some 1,000
 AWAY_S = 1.5
 LAST_STEP = 250  # a run ends at 256 tokens; whoever gets near begins another
 LOOK_EVERY_S = 0.1
@@ -65,8 +66,9 @@ class Plan:
 class Student:
     """Runs until the plan's end, then waits for what is still under way."""
 
-    def __init__(self, number: int, plan: Plan, seen: Seen) -> None:
-        self.habit: Habit = CLASS[number % len(CLASS)] if number < plan.stepping else "looks"
+    def __init__(self, number: int, plan: Plan, seen: Seen, habit: Habit | None = None) -> None:
+        own: Habit = CLASS[number % len(CLASS)] if number < plan.stepping else "looks"
+        self.habit: Habit = habit or own
         self._plan = plan
         self._seen = seen
         self._random = random.Random(f"{plan.seed}/{number}")
