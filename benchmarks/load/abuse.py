@@ -149,7 +149,7 @@ async def _row(name: str, act: Act, abuser: Abuser, seen: Seen, seconds: float) 
         await looping
     await abuser.leave()
     await asyncio.sleep(SETTLE_S)  # clicks that were slow have their answer now
-    before, during = _clicks(seen, began, between), _clicks(seen, between, ended)
+    before, during = clicks(seen, began, between), clicks(seen, between, ended)
     parts = {
         "p95_before_ms": percentile(before, 0.95),
         "p95_during_ms": percentile(during, 0.95),
@@ -169,6 +169,6 @@ async def _loop(act: Act, abuser: Abuser) -> None:
         await act.once(abuser)
 
 
-def _clicks(seen: Seen, began: float, ended: float) -> list[float]:
+def clicks(seen: Seen, began: float, ended: float) -> list[float]:
     """Milliseconds of those that were pressed in between."""
     return [step.click_ms for step in seen.drawn if began <= step.at - step.click_ms / 1e3 < ended]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks.load.__main__ import main
+from benchmarks.load.abuse import clicks
 from benchmarks.load.connection import Connection
 from benchmarks.load.history import History
 from benchmarks.load.page import Answer, Page
@@ -106,6 +107,23 @@ def test_a_percentile_is_a_value_that_was_seen():
     assert percentile([float(i) for i in range(1, 101)], 0.95) == 95.0
     assert percentile([7.0], 0.99) == 7.0
     assert percentile([], 0.5) == 0.0
+
+
+def test_a_click_belongs_to_the_time_in_which_it_was_pressed():
+    seen = Seen()
+    for at, click_ms in ((10.5, 1000.0), (10.5, 100.0), (20.5, 600.0)):
+        seen.step(at, click_ms, {"timing_ms": None, "batch_size": 1}, autoplay=False)
+    assert clicks(seen, 0.0, 10.0) == [1000.0]
+    assert clicks(seen, 10.0, 20.0) == [100.0, 600.0]
+
+
+def test_a_step_that_the_server_made_by_itself_must_be_the_next_one_too():
+    seen = Seen()
+    history = History(seen)
+    history.prefilled()
+    for index in (1, 2, 4):
+        history.played(index)
+    assert (seen.lost, seen.doubled) == (0, 1)
 
 
 def test_batches_are_averaged_over_forwards_and_the_parts_of_a_click_add_up():
