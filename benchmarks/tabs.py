@@ -1,17 +1,17 @@
 """What a thousand tabs leave behind that were opened and abandoned: `python -m benchmarks.tabs`.
 
-The page's Python side and the real engine, without a browser: each tab says what a page would, and goes away without a
-word. A clock of our own lets grace period and memory of the recipe pass at once. What is counted between rounds is
-what the process holds once everybody is gone and forgotten. Shared prompts stay within a budget of their own, and are
-dropped before each count.
+Tabs and the real engine, without a browser and without a line: each tab is given what a page would say, and is left
+without a word. A clock of our own lets grace period and memory of the recipe pass at once. What is counted between
+rounds is what the process holds once everybody is gone and forgotten. Shared prompts stay within a budget of their own,
+and are dropped before each count.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import gc
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from types import MappingProxyType
@@ -22,12 +22,14 @@ from engine.serving.requests import at_once
 from explorer.engines.pool import EnginePool
 from explorer.hosting.leases import Lease, Limits, Registry
 from explorer.hosting.limits import IN_A_CLASS, Hosting
-from explorer.hosting.runtime import Runtime, Tab, engine_config
-from explorer.live.wire import Command, Wire
+from explorer.hosting.runtime import Runtime, engine_config
+from explorer.live.messages import Command
+from explorer.live.page_frame import PageFrames
 
 PROMPTS = tuple(f"Exercise {number}: the cat sat on the" for number in range(12))
 STEP: tuple[str, Mapping[str, object]] = ("step", MappingProxyType({}))
 ROUNDS = 5
+LOOK_EVERY_S = 0.002
 WAYS = (0, 1, 1, 2, 1, 1, 1, 3)  # of leaving, see open_and_leave: most have only prefilled something
 
 
@@ -71,7 +73,7 @@ class Abandoned:
         self.loading = self.server.pool.request()
         self.engine = self.loading.future.result()
 
-    def open_and_leave(self, number: int) -> None:
+    async def open_and_leave(self, number: int) -> None:
         """One tab: only opened, prefilled, stepped and forked, or left while its prefill runs."""
         owner = f"visitor {number}"
         tab = self.server.open_tab(owner, {}, self.server.pool.request())
@@ -79,22 +81,24 @@ class Abandoned:
         ways = ((), (prefill,), (prefill, *[STEP] * 4, ("fork", {"step": 2}), STEP))
         way = WAYS[number % len(WAYS)]
         commands = ways[way] if way < len(ways) else (("prefill", {"prompt": f"{number} " * 110, "mode": "raw"}),)
-        wire = _wire(owner, commands)
-        self.server.receive(tab, owner, wire)
-        if way < len(ways):
-            self._until_done(tab, owner, wire)
-        tab.frames.build()
+        log = tab.log_of("page")
+        tab.greet({}, lambda _: None)
+        for n, (op, args) in enumerate(commands, 1):
+            tab.take(log, Command(n, op, args))
+        while way < len(ways) and log.done < len(commands):
+            await asyncio.sleep(LOOK_EVERY_S)
+        await PageFrames(tab, log, None).build(1, {})
         self.server.tabs.release(Lease(tab.sid, owner))
         self.clock.now += 20.0  # so three are within their grace period at any time
-        self.server.reap()
+        self.server.tabs.reap()
 
-    def everybody_forgotten(self) -> None:
+    async def everybody_forgotten(self) -> None:
         """Let an hour pass."""
         for _ in range(2):
             self.clock.now += Limits().forget_s
-            self.server.reap()
+            self.server.tabs.reap()
         while self.engine.counters().waiting:
-            time.sleep(0.01)
+            await asyncio.sleep(LOOK_EVERY_S)
 
     def held(self, so_far: int) -> Held:
         """Count, once what is free has been given back."""
@@ -113,17 +117,6 @@ class Abandoned:
             users=self.loading.users,
         )
 
-    def _until_done(self, tab: Tab, owner: str, wire: Wire) -> None:
-        last = wire.commands[-1].n
-        while tab.log.done < last:
-            self.server.receive(tab, owner, wire)
-
-
-def _wire(mount: str, commands: Sequence[tuple[str, object]]) -> Wire:
-    said = [("hello", {}), *commands]
-    numbered = tuple(Command(n, op, args) for n, (op, args) in enumerate(said, 1))  # type: ignore[arg-type]
-    return Wire(mount, None, 0, 0, 0, numbered)
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print one row before, and one after each round."""
@@ -132,20 +125,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words.add_argument("--model", default=EngineConfig().model, help="a name, a folder or a .gguf file")
     args = words.parse_args(arguments)
     bench = Abandoned(args.model)
-    warm = 4 * len(PROMPTS)
-    for number in range(warm):
-        bench.open_and_leave(number)
-    bench.everybody_forgotten()
-    print("  ".join(known.name for known in fields(Held)), flush=True)
-    show(bench.held(0))
-    each = max(1, args.tabs // ROUNDS)
-    for part in range(ROUNDS):
-        for number in range(each):
-            bench.open_and_leave(warm + part * each + number)
-        bench.everybody_forgotten()
-        show(bench.held((part + 1) * each))
+    asyncio.run(_rounds(bench, args.tabs))
     bench.server.pool.close()
     return 0
+
+
+async def _rounds(bench: Abandoned, tabs: int) -> None:
+    warm = 4 * len(PROMPTS)
+    for number in range(warm):
+        await bench.open_and_leave(number)
+    await bench.everybody_forgotten()
+    print("  ".join(known.name for known in fields(Held)), flush=True)
+    show(bench.held(0))
+    each = max(1, tabs // ROUNDS)
+    for part in range(ROUNDS):
+        for number in range(each):
+            await bench.open_and_leave(warm + part * each + number)
+        await bench.everybody_forgotten()
+        show(bench.held((part + 1) * each))
 
 
 def show(row: Held) -> None:

@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from benchmarks.load.abuse import abuse
+from benchmarks.load.connections import dropped_connections
 from benchmarks.load.report import HEAD, Summary, columns, line, rows, summarise
 from benchmarks.load.run import Wanted, run
 from benchmarks.machine import describe, short_name
 from benchmarks.results import Row, table, write
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
-MOST_CLIENTS, LONGEST_S = 200, 600.0
+MOST_CLIENTS, LONGEST_S = 1_000, 600.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,6 +29,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found: list[Row] = []
     path = RESULTS / f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}-{short_name()}-load.json"
     modes = {"both": (True, False), "on": (True,), "off": (False,)}[args.batching]
+    if args.abuse or args.connections:
+        found += abuse(args.model, args.seconds, args.seed, args.only) if args.abuse else []
+        found += dropped_connections(args.model, args.connections) if args.connections else []
+        path = path.with_name(path.name.replace("-load", "-load-beside"))
+        write(path, machine, found)
+        print(f"\n{table(found)}\n\nwritten to {path}")
+        return 0
     print("  ".join(HEAD), flush=True)
     for clients, batching in itertools.product(args.clients, modes):
         wanted = Wanted(
@@ -37,6 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             every_s=args.every,
             play_rate=args.play_rate,
             habit_every_s=args.habit_every,
+            stepping=args.stepping,
             together=args.together,
             model=args.model,
         )
@@ -55,7 +65,8 @@ def _parser() -> argparse.ArgumentParser:
     words = argparse.ArgumentParser(
         prog="python -m benchmarks.load", description="Send classes of students to a server on this machine."
     )
-    words.add_argument("--clients", type=_clients, nargs="+", default=[1, 8, 32, 100], help="sizes of class")
+    words.add_argument("--clients", type=_clients, nargs="+", default=[1, 8, 32, 100, 300], help="sizes of class")
+    words.add_argument("--stepping", type=int, default=100, help="of them at most so many press, the rest look")
     words.add_argument("--seconds", type=_seconds, default=30.0, help="counted time of each run (default: %(default)s)")
     words.add_argument("--batching", choices=("both", "on", "off"), default="both")
     words.add_argument("--every", type=_seconds, default=3.0, help="mean time between presses (default: %(default)s s)")
@@ -63,6 +74,9 @@ def _parser() -> argparse.ArgumentParser:
     words.add_argument("--play-rate", type=_seconds, default=2.0, help="autoplay's steps per second")
     words.add_argument("--habit-every", type=_seconds, default=30.0, help="between two essays of one student, ...")
     words.add_argument("--seed", type=int, default=0, help="of who presses when")
+    words.add_argument("--abuse", action="store_true", help="instead: eight students beside a tab that asks too much")
+    words.add_argument("--only", default="", help="of what that tab does, what has this in its name")
+    words.add_argument("--connections", type=int, default=0, help="instead: memory after so many tabs came and went")
     words.add_argument("--model", default="", help="another model than the bundled one")
     return words
 

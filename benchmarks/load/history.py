@@ -28,6 +28,11 @@ class History:
         self.newest = index
         return index > 0
 
+    def played(self, index: int) -> None:
+        """Take a step that the server made by itself."""
+        self._expect(index, self.newest + 1)
+        self.newest = index
+
     def settled(self, page: Page) -> None:
         """Nothing is under way any more: the records must be as many as the answers said, and in order."""
         found = [int(step["index"]) for step in page.steps]

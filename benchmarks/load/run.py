@@ -23,7 +23,7 @@ SETTLE_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a run is asked to be. Rates as in `Plan`; `model` is empty for the bundled one."""
+    """What a run is asked to be. Rates and `stepping` as in `Plan`; `model` is empty for the bundled one."""
 
     clients: int
     seconds: float
@@ -32,6 +32,7 @@ class Wanted:
     every_s: float
     play_rate: float
     habit_every_s: float
+    stepping: int = 100
     together: bool = False
     model: str = ""
 
@@ -65,14 +66,15 @@ def run(wanted: Wanted) -> tuple[Seen, Used]:
 async def _class(app: RunningApp, wanted: Wanted) -> tuple[Seen, Used]:
     began_load = os.getloadavg()[0]
     server, own = psutil.Process(app.pid), psutil.Process()
-    await _one_visitor(app, wanted)
-    before = await _settled_bytes(server)
+    await one_visitor(app.url, wanted.seed)
+    before = await settled_bytes(server)
     now = time.perf_counter()
     counts_from = now + wanted.clients * ARRIVE_S + WARM_UP_S
     seen = Seen()
     plan = Plan(
         url=app.url,
         seed=wanted.seed,
+        stepping=wanted.stepping,
         every_s=wanted.every_s,
         together=wanted.together,
         play_rate=wanted.play_rate,
@@ -87,7 +89,7 @@ async def _class(app: RunningApp, wanted: Wanted) -> tuple[Seen, Used]:
     await asyncio.sleep(max(0.0, plan.until - time.perf_counter()))
     server_cpu, client_cpu = _cpu_s(server) - server_cpu, _cpu_s(own) - client_cpu
     await attending
-    added = (await _settled_bytes(server)) - before
+    added = (await settled_bytes(server)) - before
     for student in students:
         await student.leave()
     sessions = max(1, len(seen.kv_bytes))
@@ -103,16 +105,16 @@ async def _class(app: RunningApp, wanted: Wanted) -> tuple[Seen, Used]:
     return seen, used
 
 
-async def _one_visitor(app: RunningApp, wanted: Wanted) -> None:
+async def one_visitor(url: str, seed: int) -> None:
     """The model is loaded, and what is allocated once only is allocated before anything is counted."""
     now = time.perf_counter()
-    plan = Plan(app.url, wanted.seed, 1.0, False, 1.0, 1.0, counts_from=now, until=now)
+    plan = Plan(url, seed, 1, 1.0, False, 1.0, 1.0, counts_from=now, until=now)
     visitor = Student(0, plan, Seen())
     await visitor.warm_up(steps=8)
     await visitor.leave()
 
 
-async def _settled_bytes(server: psutil.Process) -> int:
+async def settled_bytes(server: psutil.Process) -> int:
     """Resident bytes of the server once it has given back what is free."""
     server.send_signal(signal.SIGUSR1)
     await asyncio.sleep(SETTLE_S)

@@ -15,7 +15,7 @@ EXPECTED = frozenset({"SessionFinished"})  # a press that was under way when a s
 class Drawn:
     """One step that a press led to. Milliseconds; `at` in seconds.
 
-    click_ms   from the press to the frame's arrival
+    click_ms   from the press to the frame's arrival; of autoplay from the step before
     engine_ms  of that, what the record says: waiting, forward, sampling, and their sum with the rest
     autoplay   whether the player asked, not a person
     """
@@ -34,7 +34,7 @@ class Drawn:
 class Seen:
     """Counts of one run.
 
-    opened_s   from connecting to the greeting's answer, one number per page
+    opened_s   from connecting to a session, one number per page
     first_s    from pressing Prefill to the first token
     lost       steps whose press was answered and that are in no history
     doubled    steps in a history beyond what was pressed

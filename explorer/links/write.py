@@ -61,9 +61,11 @@ def _shareable(model: str | None) -> str | None:
 def _history(saved: SavedSession) -> dict[int, Settings]:
     """Settings by the step they first drew."""
     history: dict[int, Settings] = {}
-    last = None
+    before = last = None
     for step, chosen in enumerate(saved.recipe.chosen):
-        settings = Settings(chosen.sampling, chosen.seed)
+        if before is not None and chosen.sampling is before.sampling and chosen.seed == before.seed:
+            continue  # nearly every step: a long run's link is written with each of them
+        before, settings = chosen, Settings(chosen.sampling, chosen.seed)
         if settings != last:
             history[step] = last = settings
     return history

@@ -18,22 +18,24 @@ def common_length(held: Records, records: Records) -> int:
 
 
 class Spellings:
-    """The step that named each token first, in the history that was shown last."""
+    """What each step named that no step before it did, in the history that was shown last."""
 
     def __init__(self) -> None:
         self._records: Records = ()
-        self._first: dict[int, int] = {}  # id -> index of a record
+        self._named: list[set[int]] = []  # by index of a record
+        self._known: set[int] = set()  # all of them
 
     def needed(self, records: Records, held: int) -> set[int]:
         """Ids that the records from number `held` on name first."""
         self._follow(records)
-        return {token_id for token_id, step in self._first.items() if step >= held}
+        return set[int]().union(*self._named[held:])
 
     def _follow(self, records: Records) -> None:
         same = common_length(self._records, records)
         if same < len(self._records):
-            self._first = {token_id: step for token_id, step in self._first.items() if step < same}
-        for step in range(same, len(records)):
-            for token_id in named_ids(records[step]):
-                self._first.setdefault(token_id, step)
+            del self._named[same:]
+            self._known = set[int]().union(*self._named)
+        for record in records[same:]:
+            self._named.append(named_ids(record) - self._known)
+            self._known |= self._named[-1]
         self._records = records

@@ -133,7 +133,8 @@ def _unpack_roles(value: object, count: int) -> tuple[Role, ...]:
 
 def _changes(values: Sequence[T]) -> list[tuple[int, T]]:
     """(step, value) where a value differs from the one before."""
-    return [(step, value) for step, value in enumerate(values) if step == 0 or value != values[step - 1]]
+    pairs = enumerate(zip(values, [None, *values], strict=False))
+    return [(i, value) for i, (value, before) in pairs if i == 0 or (value is not before and value != before)]
 
 
 def _chosen(given: Mapping[str, object]) -> tuple[ChosenToken, ...]:

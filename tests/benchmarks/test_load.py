@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.load.__main__ import main
+from benchmarks.load.abuse import clicks
 from benchmarks.load.connection import Connection
 from benchmarks.load.history import History
 from benchmarks.load.page import Answer, Page
@@ -28,10 +30,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(tiny_llama_folder(tmp_path_factory.mktemp("tiny")))
 
 
-async def opened(url: str, **greeting: Any) -> Page:
-    page = Page(await Connection.open(url))
-    await page.start()
-    assert (await said(page, "hello", **greeting)).error is None
+async def opened(url: str, remembered: Mapping[str, Any] | None = None) -> Page:
+    page = Page(await Connection.open(url), remembered)
+    await asyncio.wait_for(page.start(), 60)
     return page
 
 
@@ -45,7 +46,7 @@ async def left(page: Page) -> None:
 
 
 async def a_visit(url: str) -> list[list[int]]:
-    """Step, lose the network, reload; returns the indices of the records on screen after each."""
+    """Step, lose the network, play, reload; returns the indices of the records on screen after each."""
     page, indices = await opened(url), []
     assert (await said(page, "settings", stop=ENDLESS)).error is None
     assert (await said(page, "prefill", prompt="The cat", mode="raw")).error is None
@@ -54,22 +55,29 @@ async def a_visit(url: str) -> list[list[int]]:
     assert all(answer.step and answer.step["batch_size"] == 1 for answer in answers)
     indices.append([step["index"] for step in page.steps])
     page.connection.vanish()
-    await page.move_to(await Connection.open(url, after=page.connection))
-    assert (await said(page, "step")).error is None
+    under_way = page.send("step")
+    assert await page.move_to(await Connection.open(url, after=page.connection)) == "resumed"
+    assert (await under_way).value == {"step": 6, "finish_reason": None}
     indices.append([step["index"] for step in page.steps])
-    assert page.session is not None
-    sid, recipe = page.session["sid"], page.session["recipe"]
+    enough = asyncio.Event()
+    page.on_step = lambda record, _: enough.set() if record["index"] == 9 else None
+    assert (await said(page, "play", speed=None)).error is None
+    await asyncio.wait_for(enough.wait(), 60)
+    assert (await said(page, "pause")).error is None
     await left(page)
-    page = await opened(url, sid=sid, recipe=recipe)
+    page = await opened(url, page.session)
     indices.append([step["index"] for step in page.steps])
     assert page.failure is None
     await left(page)
     return indices
 
 
-def test_a_client_steps_through_the_websocket_and_survives_a_lost_network_and_a_reload(folder):
+def test_a_client_steps_over_the_line_and_survives_a_lost_network_and_a_reload(folder):
     with load_server(str(folder), max_batch=1) as app:
-        assert run_async(a_visit(app.url)) == [list(range(6)), list(range(7)), list(range(7))]
+        stepped, back, reloaded = run_async(a_visit(app.url))
+    assert (stepped, back) == ([*range(6)], [*range(7)])
+    assert reloaded == [*range(len(reloaded))]
+    assert len(reloaded) >= 10  # with what was played
 
 
 def answer(index: int) -> Answer:
@@ -101,6 +109,23 @@ def test_a_percentile_is_a_value_that_was_seen():
     assert percentile([], 0.5) == 0.0
 
 
+def test_a_click_belongs_to_the_time_in_which_it_was_pressed():
+    seen = Seen()
+    for at, click_ms in ((10.5, 1000.0), (10.5, 100.0), (20.5, 600.0)):
+        seen.step(at, click_ms, {"timing_ms": None, "batch_size": 1}, autoplay=False)
+    assert clicks(seen, 0.0, 10.0) == [1000.0]
+    assert clicks(seen, 10.0, 20.0) == [100.0, 600.0]
+
+
+def test_a_step_that_the_server_made_by_itself_must_be_the_next_one_too():
+    seen = Seen()
+    history = History(seen)
+    history.prefilled()
+    for index in (1, 2, 4):
+        history.played(index)
+    assert (seen.lost, seen.doubled) == (0, 1)
+
+
 def test_batches_are_averaged_over_forwards_and_the_parts_of_a_click_add_up():
     seen = Seen()
     timing = {"wait": 5.0, "forward": 10.0, "sample": 2.0, "total": 20.0}
@@ -114,7 +139,7 @@ def test_batches_are_averaged_over_forwards_and_the_parts_of_a_click_add_up():
     assert found.wait_ms + found.forward_ms + found.sample_ms + found.record_ms + found.around_ms == 50.0
 
 
-@pytest.mark.parametrize("wrong", [["--clients", "201"], ["--clients", "0"], ["--seconds", "601"]])
+@pytest.mark.parametrize("wrong", [["--clients", "1001"], ["--clients", "0"], ["--seconds", "601"]])
 def test_the_size_and_the_length_of_a_run_are_bounded(wrong, capsys):
     with pytest.raises(SystemExit):
         main(wrong)

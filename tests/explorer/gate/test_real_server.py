@@ -70,8 +70,7 @@ async def student(url: str) -> AsyncIterator[Page]:
             break
         await asyncio.sleep(0.2)
     page = Page(await Connection.open(url))
-    await page.start()
-    await asyncio.wait_for(page.send("hello"), PATIENCE_S)
+    await asyncio.wait_for(page.start(), PATIENCE_S)
     await asyncio.wait_for(page.send("prefill", prompt="abc", mode="raw"), PATIENCE_S)
     try:
         yield page
