@@ -132,7 +132,7 @@ def test_a_thousand_sessions_opened_and_abandoned_leave_nothing_behind(server, c
         return sum(store.reserved_bytes for store in gc.get_objects() if isinstance(store, KVStore))
 
     prefilled(Page(server))
-    before, users, threads = live_bytes(), loading.users, threading.active_count()
+    before, users, threads = live_bytes(), loading.users, _threads()
     places = len(loading.future.result().sessions)
     most = 0
     for number in range(1_000):
@@ -150,9 +150,14 @@ def test_a_thousand_sessions_opened_and_abandoned_leave_nothing_behind(server, c
     assert len(server.tabs) == 1  # the one tab that is still open
     assert live_bytes() <= before
     assert loading.users == users
-    assert threading.active_count() == threads
+    assert _threads() == threads
     settle(loading.future.result())
     assert len(loading.future.result().sessions) == places
+
+
+def _threads() -> int:
+    """Threads but for the one that PyTorch's second team may need, which comes and goes with how busy the machine is."""
+    return sum(thread.name != "loupe-second-team" for thread in threading.enumerate())
 
 
 def _states(server: Runtime):
