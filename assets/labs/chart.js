@@ -129,8 +129,9 @@ class LabChart {
     const radius = label ? 9 : 6;
     const made = [shape('circle', { cx: this.x(x), cy: this.y(y), r: radius, stroke: ink(colour), 'stroke-width': 3, fill: hollow ? 'var(--card)' : ink(colour) })];
     if (label) {
-      const toTheLeft = x > 0.6;
-      made.push(shape('text', { class: 'halo label', x: this.x(x) + (toTheLeft ? -16 : 16), y: this.y(y) + (toTheLeft ? -12 : 22), 'text-anchor': toTheLeft ? 'end' : 'start' }, label));
+      const toTheLeft = x > 0.7;
+      const above = toTheLeft && y < 0.85;
+      made.push(shape('text', { class: 'halo label', x: this.x(x) + (toTheLeft ? -16 : 16), y: this.y(y) + (above ? -12 : 24), 'text-anchor': toTheLeft ? 'end' : 'start' }, label));
     }
     return made;
   }

@@ -111,6 +111,7 @@ class Plot:
     note: str = ""
     alt: str = ""
     where: Mapping[float, str] = field(default_factory=dict)
+    kinds: Sequence[tuple[str, Role]] = ()  # what the dots' colours mean
 
     def payload(self) -> dict[str, object]:
         """What the component draws."""
@@ -128,9 +129,14 @@ class Plot:
                 for level in self.levels
                 if 0 <= self.y.place(level.y) <= 1
             ],
-            "legend": [{"name": line.name, "colour": line.colour, "dash": line.dash} for line in self.lines]
-            if len(self.lines) > 1
-            else [],
+            "legend": [
+                *(
+                    {"name": line.name, "colour": line.colour, "dash": line.dash}
+                    for line in self.lines
+                    if len(self.lines) > 1
+                ),
+                *({"name": name, "colour": colour, "dash": "block"} for name, colour in self.kinds),
+            ],
         }
 
     def _line(self, line: Line) -> dict[str, object]:
@@ -227,7 +233,9 @@ def axis(title: str, high: float, unit: str = "", *, low: float = 0.0) -> Axis:
 
 
 def round_text(value: float, unit: str = "") -> str:
-    """A round number without the zeros that say nothing: 1e9, "B" -> "1 GB"."""
+    """A round number without the zeros that say nothing: 1e9, "B" -> "1 GB"; 1e4 -> "10,000"."""
+    if not unit and 1e-4 <= value < 1e6:
+        return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
     words = number_text(value, unit)
     return re.sub(r"\.?0+(?= |$)", "", words) if "." in words else words
 
