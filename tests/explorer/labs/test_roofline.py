@@ -367,7 +367,8 @@ def test_the_page_opens_without_a_model_and_loads_none(app_server):
 def test_the_answer_of_the_70b_by_hand():
     shape, rates = NAMED["Llama 3.1 70B"].shape, published(HARDWARE["H100 SXM"])
     floor = floor_of(shape, rates, 2048, Levers())
-    # 139.0 GB and 0.67 GB at 3.35 TB/s. Weights a step reads: 80 layers of 8192·(2·8192 + 2·1024 + 3·28672), and the head of 8192·128256, in 2 bytes
+    # 139.0 GB of weights and 0.67 GB of cache at 3.35 TB/s. Read are 80 layers of
+    # 8192·(2·8192 + 2·1024 + 3·28672) and the head of 8192·128256, in two bytes each.
     weights = 2 * (80 * 8192 * (2 * 8192 + 2 * 1024 + 3 * 28_672) + 8192 * 128_256)
     cache = 2 * 80 * 8 * 128 * 2 * 2049  # 2,048 tokens read and one written
     assert floor.token_s == pytest.approx((weights + cache) / 3.35e12, rel=1e-3)
