@@ -125,12 +125,12 @@ class LabChart {
     return shape('path', { d, fill: 'none', stroke: ink(colour), 'stroke-width': wide ? 5 : 3, 'stroke-dasharray': CHART_DASHES[dash], 'stroke-linejoin': 'round' });
   }
 
-  #point({ at: [x, y], label, colour, hollow }) {
+  #point({ at: [x, y], label, colour, hollow, above: isAbove }) {
     const radius = label ? 9 : 6;
     const made = [shape('circle', { cx: this.x(x), cy: this.y(y), r: radius, stroke: ink(colour), 'stroke-width': 3, fill: hollow ? 'var(--card)' : ink(colour) })];
     if (label) {
       const toTheLeft = x > 0.7;
-      const above = toTheLeft && y < 0.85;
+      const above = isAbove || (toTheLeft && y < 0.85);
       made.push(shape('text', { class: 'halo label', x: this.x(x) + (toTheLeft ? -16 : 16), y: this.y(y) + (above ? -12 : 24), 'text-anchor': toTheLeft ? 'end' : 'start' }, label));
     }
     return made;

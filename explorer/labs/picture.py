@@ -19,8 +19,13 @@ from explorer.labs.charts import number_text
 
 Role = Literal["accent", "forced", "gen", "k", "v", "bad", "prompt", "mute"]
 Dash = Literal["solid", "dash", "dot"]
-Size = Literal["tall", "low", "rest"]
-HEIGHTS: dict[Size, int] = {"tall": 390, "low": 124, "rest": 256}  # pixels at least; assets/app.css adds what is left
+Size = Literal["tall", "mid", "low", "rest"]
+HEIGHTS: dict[Size, int] = {
+    "tall": 390,
+    "mid": 256,
+    "low": 124,
+    "rest": 256,
+}  # pixels at least; assets/app.css adds what is left
 MOST_TICKS = 6
 
 
@@ -56,7 +61,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A dot, larger where it has a label."""
+    """A dot, larger where it has a label; that stands below it or above."""
 
     name: str
     x: float
@@ -65,6 +70,7 @@ class Point:
     colour: Role = "accent"
     label: str = ""
     hollow: bool = False
+    above: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +207,7 @@ class Bars:
 
 
 def show(picture: Plot | Bars, *, key: str, size: Size = "tall") -> None:
-    """Draw it: "tall" where it stands alone, "low" and "rest" where one stands above the other."""
+    """Draw it: "tall" where it stands alone, "mid" above a button, "low" and "rest" one above the other."""
     with st.container(key=f"{size}_{key}"):
         lab_chart.mount(picture.payload(), key=key, height=HEIGHTS[size])
 
@@ -253,4 +259,5 @@ def _point(point: Point, x: Axis, y: Axis) -> dict[str, object]:
         "colour": point.colour,
         "label": point.label,
         "hollow": point.hollow,
+        "above": point.above,
     }
