@@ -64,9 +64,9 @@ def stage() -> Stage:
     return Stage(said, left.container(key="lab_picture"), right.container(border=True, key="lab_controls", gap="small"))
 
 
-def answer(said: Answer, kind: Source, origin: str) -> None:
+def answer(said: Answer, kind: Source, origin: str, *, key: str = "answer") -> None:
     """The lab's answer, large and with its numbers set off, and where they come from."""
-    with st.container(key="answer"):
+    with st.container(key=key):
         st.markdown("".join(_answer_parts(said)))
         source(kind, origin)
 
