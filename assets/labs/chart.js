@@ -12,7 +12,7 @@ import { makeTooltip } from '../step_page/drawing/tooltip.js';
 const CHART_NS = 'http://www.w3.org/2000/svg';
 const CHART_DASHES = { solid: null, dash: '9 6', dot: '2 6' };
 const CHART_BLOCKS = { block: 1, hollow: 0.3 };
-const EDGE = { top: 12, right: 18 }; // pixels around the plot; the left follows the longest number, the bottom the type
+const EDGE = { top: 14, right: 22 }; // pixels around the plot; the left follows the longest number, the bottom the type
 const LETTER = 0.56; // of the type size: a digit's width
 const REACH = 26; // pixels: a point is looked at from this near
 

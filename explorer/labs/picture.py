@@ -228,14 +228,15 @@ def log_axis(title: str, low: float, high: float, unit: str = "", *, ticks: Sequ
     )
 
 
-def axis(title: str, high: float, unit: str = "", *, low: float = 0.0) -> Axis:
-    """An axis from `low` to the first round number at or above `high`."""
+def axis(title: str, high: float, unit: str = "", *, low: float = 0.0, is_cut: bool = False) -> Axis:
+    """An axis from `low` to the first round number at or above `high`; cut, it ends at `high` itself."""
     rough = (high - low) / 4 or 1.0
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(size * power for size in (1, 2, 2.5, 5, 10) if size * power >= rough)
     count = math.ceil((high - low) / step - 1e-9) or 1
     values = [low + step * i for i in range(count + 1)]
-    return Axis(title, low, values[-1], tuple((value, round_text(value, unit)) for value in values))
+    last = high if is_cut else values[-1]
+    return Axis(title, low, last, tuple((value, round_text(value, unit)) for value in values if value <= last))
 
 
 def round_text(value: float, unit: str = "") -> str:

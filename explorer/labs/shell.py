@@ -45,6 +45,7 @@ class Stage:
 
     answer: DeltaGenerator
     picture: DeltaGenerator
+    below: DeltaGenerator
     controls: DeltaGenerator
 
 
@@ -58,10 +59,18 @@ def lab(title: str, question: str) -> None:
 
 
 def stage() -> Stage:
-    """The answer across the page, the picture under it, the controls in a narrow column beside the picture."""
+    """The answer across the page, the picture under it, the controls in a narrow column beside the picture.
+
+    `below` the picture is for what measures it here.
+    """
     said = st.container(key="lab_answer")
     left, right = st.columns([2.7, 1], gap="small")
-    return Stage(said, left.container(key="lab_picture"), right.container(border=True, key="lab_controls", gap="small"))
+    return Stage(
+        said,
+        left.container(key="lab_picture"),
+        left.container(key="lab_below"),
+        right.container(border=True, key="lab_controls", gap="small"),
+    )
 
 
 def answer(said: Answer, kind: Source, origin: str, *, key: str = "answer") -> None:

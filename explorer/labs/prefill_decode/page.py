@@ -19,7 +19,7 @@ def page() -> None:
     with stage.controls:
         case = anywhere.ask()
     _open(stage, case)
-    with st.container(key="measure_here"):
+    with stage.below:
         engine = live.engine()
         if engine is not None:
             here.remember(engine)

@@ -92,7 +92,7 @@ def _plot(title: str, cached: Sequence[float], uncached: Sequence[float], unit: 
     return Plot(
         title=title,
         note="step 0 is the prefill, in both",
-        x=axis("step", max(1, last)),
+        x=axis("step", max(1, last), is_cut=True),
         y=axis("", max(max(uncached), max(cached)), unit),
         lines=[
             Line(WITH, steps, [cached[step] for step in steps], words(cached), "accent", "solid", wide=True),

@@ -47,16 +47,19 @@ def page() -> None:
     was_found = bool(progress.result_of("race", setup))
     if not was_found:
         _say_computed(places, len(setup.prompt_ids), setup.new_tokens, engine.info.shape)
-    steps = progress.task(
-        "race",
-        "Measure it here: a race of both",
-        _begin(engine, setup),
-        inputs=setup,
-        again="Race again",
-        meanwhile=lambda: _lanes(engine, setup),
-        is_primary=True,
-    )
-    source("computed", words.expected(len(setup.prompt_ids), setup.new_tokens))
+    with stage.below:
+        steps = progress.task(
+            "race",
+            "Measure it here: a race of both",
+            _begin(engine, setup),
+            inputs=setup,
+            again="Race again",
+            meanwhile=lambda: _lanes(engine, setup),
+            is_primary=True,
+        )
+        source("computed", words.expected(len(setup.prompt_ids), setup.new_tokens))
+        if steps:
+            _lanes(engine, setup)
     if steps and not was_found:
         st.rerun()  # the answer, further up, is about this now
     if steps:
@@ -128,7 +131,6 @@ def _results(places: Places, engine: LLMEngine, setup: Setup, steps: tuple[RaceS
         st.text(f"Stopped after {len(steps):,} of {setup.new_tokens:,} steps; what follows is about those.")
     origin = f"here, just now, on {_machine(engine)}: wall clock around each forward pass, device synchronised."
     _say(places, answer.measured(paid), answer.measured_plot(paid), ("measured", origin))
-    _lanes(engine, setup)
     st.text(words.times(paid))
     part = shell.details("Time of each step, and how it is kept fair", key="race_times", controls=("log",))
     if part:

@@ -16,6 +16,8 @@ def test_a_log_axis_ends_at_powers_of_ten_and_has_few_numbers():
 
 def test_a_linear_axis_ends_at_the_next_round_number():
     assert [value for value, _ in axis("", 93).ticks] == [0, 25, 50, 75, 100]
+    assert [value for value, _ in axis("", 47, is_cut=True).ticks] == [0, 20, 40]
+    assert axis("", 47, is_cut=True).place(47) == 1
     assert [words for _, words in axis("", 0.9, "s").ticks] == ["0 s", "250 ms", "500 ms", "750 ms", "1 s"]
 
 
