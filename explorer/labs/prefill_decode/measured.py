@@ -71,12 +71,12 @@ def show(engine: LLMEngine, hosting: Hosting) -> None:
     was_found = found() is not None
     most = engine.config.prefill_chunk if hosting.is_hosted else MOST
     most_new = MOST_NEW_IN_A_CLASS if hosting.is_hosted else MOST
-    with st.container(horizontal=True, vertical_alignment="bottom", key="measure_controls"):
-        button = st.container(width="content")
+    place = st.container()
+    with st.container(horizontal=True, key="measure_controls"):
         long = controls.whole("Long", url="long", default=min(200, most_new), low=1, high=min(most, most_new))
         short = controls.whole("Short", url="short", default=20, low=1, high=min(most, most_new))
     asked = st.session_state[_ASKED] = Asked(engine.info.id, long, short)
-    with button:
+    with place:
         times = progress.task(
             "phases",
             "Measure it here",
