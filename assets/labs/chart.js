@@ -85,6 +85,7 @@ class LabChart {
     const left = 12 + LETTER * size * Math.max(3, ...data.y.ticks.map(([, words]) => words.length));
     const w = width - left - EDGE.right;
     const h = height - EDGE.top - 3 * size;
+    Object.assign(this, { size, width });
     this.x = (at) => left + at * w;
     this.y = (at) => EDGE.top + (1 - at) * h;
     plot.replaceChildren(...this.#axes(size, w, h), ...this.#levels(size), ...data.lines.map((line) => this.#line(line)),
@@ -108,7 +109,7 @@ class LabChart {
       made.push(shape('line', { class: 'grid', x1: this.x(at), x2: this.x(at), y1: EDGE.top, y2: bottom }));
       made.push(shape('text', { x: middle, y: bottom + size * 1.25, 'text-anchor': 'middle' }, words));
     }
-    made.push(shape('text', { class: 'title', x: this.x(0.5), y: bottom + size * 2.6, 'text-anchor': 'middle' }, x.title));
+    made.push(shape('text', { class: 'title', x: this.width / 2, y: bottom + size * 2.6, 'text-anchor': 'middle' }, x.title));
     made.push(shape('line', { class: 'axis', x1: this.x(0), x2: this.x(1), y1: bottom, y2: bottom }));
     return made;
   }
@@ -129,7 +130,7 @@ class LabChart {
     const radius = label ? 9 : 6;
     const made = [shape('circle', { cx: this.x(x), cy: this.y(y), r: radius, stroke: ink(colour), 'stroke-width': 3, fill: hollow ? 'var(--card)' : ink(colour) })];
     if (label) {
-      const toTheLeft = x > 0.7;
+      const toTheLeft = this.x(x) + 20 + label.length * this.size * LETTER > this.width;
       const above = isAbove || (toTheLeft && y < 0.85);
       made.push(shape('text', { class: 'halo label', x: this.x(x) + (toTheLeft ? -16 : 16), y: this.y(y) + (above ? -12 : 24), 'text-anchor': toTheLeft ? 'end' : 'start' }, label));
     }

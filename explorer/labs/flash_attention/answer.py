@@ -35,11 +35,7 @@ def sentence(at: Traffic) -> Answer:
 def moved(swept: Sequence[Traffic], setting: Setting, at: Traffic, here: Traffic | None) -> Plot:
     """Bytes moved against the prompt's length; `at` is the length asked about, `here` the session's own."""
     lengths = [row.length for row in swept]
-    dots = [
-        Point(name, at.length, getattr(at, field), number_text(getattr(at, field), "B"), colour,
-              label=number_text(getattr(at, field), "B"))
-        for field, name, colour, _ in CURVES[:2]
-    ]  # fmt: skip
+    dots = [_dot(at, *curve[:3], above=not place) for place, curve in enumerate(CURVES[:2])]
     if here is not None:
         label = f"your run, {here.length:,} tokens"
         dots.append(Point(label, here.length, here.no_reuse, number_text(here.no_reuse, "B"), "k", label=label))
@@ -56,6 +52,11 @@ def moved(swept: Sequence[Traffic], setting: Setting, at: Traffic, here: Traffic
         points=dots,
         where={float(length): f"{length:,} tokens" for length in lengths},
     )  # fmt: skip
+
+
+def _dot(at: Traffic, field: str, name: str, colour: Role, *, above: bool) -> Point:
+    size = number_text(getattr(at, field), "B")
+    return Point(name, at.length, getattr(at, field), size, colour, label=size, above=above)
 
 
 SHOWN = frozenset(4**power for power in range(2, 12))  # lengths that are written under the axis
