@@ -29,7 +29,7 @@ const ink = (role) => `var(--${role})`;
 
 class LabChart {
   constructor(parent) {
-    this.root = parent.querySelector('.loupe') ?? parent.appendChild(make('div.loupe'));
+    this.root = parent.querySelector('.lab-root') ?? parent.appendChild(make('div.lab-root'));
     this.box = make('figure.lab-chart');
     this.root.replaceChildren(this.box);
     this.tip = makeTooltip(this.root);
@@ -85,7 +85,7 @@ class LabChart {
     const left = 12 + LETTER * size * Math.max(3, ...data.y.ticks.map(([, words]) => words.length));
     const w = width - left - EDGE.right;
     const h = height - EDGE.top - 3 * size;
-    Object.assign(this, { size, width });
+    Object.assign(this, { size, width, taken: [] });
     this.x = (at) => left + at * w;
     this.y = (at) => EDGE.top + (1 - at) * h;
     plot.replaceChildren(...this.#axes(size, w, h), ...this.#levels(size), ...data.lines.map((line) => this.#line(line)),
@@ -96,7 +96,10 @@ class LabChart {
     const { x, y } = this.data;
     const bottom = EDGE.top + h;
     const made = [];
+    let above = Infinity; // where the next number up the axis must end
     for (const [at, words] of y.ticks) {
+      if (this.y(at) > above) continue;
+      above = this.y(at) - 1.1 * size;
       made.push(shape('line', { class: 'grid', x1: this.x(0), x2: this.x(1), y1: this.y(at), y2: this.y(at) }));
       made.push(shape('text', { x: this.x(0) - 8, y: this.y(at) + size * 0.35, 'text-anchor': 'end' }, words));
     }
@@ -129,12 +132,19 @@ class LabChart {
   #point({ at: [x, y], label, colour, hollow, above: isAbove }) {
     const radius = label ? 9 : 6;
     const made = [shape('circle', { cx: this.x(x), cy: this.y(y), r: radius, stroke: ink(colour), 'stroke-width': 3, fill: hollow ? 'var(--card)' : ink(colour) })];
-    if (label) {
-      const toTheLeft = this.x(x) + 20 + label.length * this.size * LETTER > this.width;
-      const above = isAbove || (toTheLeft && y < 0.85);
-      made.push(shape('text', { class: 'halo label', x: this.x(x) + (toTheLeft ? -16 : 16), y: this.y(y) + (above ? -12 : 24), 'text-anchor': toTheLeft ? 'end' : 'start' }, label));
-    }
-    return made;
+    const text = label && this.#label(this.x(x), this.y(y), label, isAbove, y);
+    return text ? [...made, text] : made;
+  }
+
+  /** A point's label beside it, inside the plot; none where it would lie on another's. */
+  #label(x, y, words, isAbove, share) {
+    const wide = words.length * this.size * LETTER;
+    const toTheLeft = x + 20 + wide > this.width;
+    const base = y + (isAbove || (toTheLeft && share < 0.85) ? -12 : 24);
+    const start = toTheLeft ? x - 16 - wide : x + 16;
+    if (this.taken.some(([from, to, at]) => start < to && start + wide > from && Math.abs(at - base) < this.size)) return null;
+    this.taken.push([start, start + wide, base]);
+    return shape('text', { class: 'halo label', x: x + (toTheLeft ? -16 : 16), y: base, 'text-anchor': toTheLeft ? 'end' : 'start' }, words);
   }
 
   #look(event) {

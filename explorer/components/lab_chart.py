@@ -10,7 +10,7 @@ from explorer.components.module_bundle import bundle_css, bundle_js, needed_for,
 from explorer.components.step_page import ASSETS
 
 ENTRY = "labs/chart.js"
-STYLES = ("step_page/style/colours.css", "labs/chart.css")  # the page's colours, then its own
+COLOURS, OWN = "step_page/style/colours.css", "labs/chart.css"
 
 
 def script() -> str:
@@ -19,9 +19,9 @@ def script() -> str:
 
 
 def styles() -> str:
-    """Its style sheet."""
+    """Its style sheet: the Step page's colours, under a name that is not the Step page's, then its own."""
     sheets = read_sources(ASSETS, ".css")
-    return bundle_css({name: sheets[name] for name in STYLES})
+    return bundle_css({COLOURS: sheets[COLOURS].replace(".loupe", ".lab-root"), OWN: sheets[OWN]})
 
 
 _component = st.components.v2.component("loupe_lab_chart", css=styles(), js=script(), isolate_styles=True)
