@@ -59,7 +59,7 @@ def test_a_sequence_takes_whole_blocks():
 def test_gqa_with_4_queries_a_key_head_takes_a_quarter_of_mha_and_8_times_mqa():
     own, mha, mqa = kinds(LLAMA)
     assert own.is_own and not mha.is_own and not mqa.is_own
-    assert "4 queries a key head" in own.name
+    assert "4 query heads per KV head" in own.name
     per_token = [kind.shape.kv_bytes_per_token(2) for kind in (own, mha, mqa)]
     assert per_token == [131_072, 524_288, 16_384]
 
@@ -77,7 +77,7 @@ def test_a_window_is_shown_beside_the_same_model_without_it():
 
 
 def test_what_the_model_is_already_is_not_shown_twice():
-    assert [kind.name for kind in kinds(GPT3)] == ["as it is: MHA", "MQA: one key head for all"]
+    assert [kind.name for kind in kinds(GPT3)] == ["this model: MHA", "MQA: one KV head"]
     assert len(kinds(NAMED["Falcon 7B"].shape)) == 2
 
 

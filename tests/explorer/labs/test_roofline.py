@@ -209,7 +209,7 @@ def test_the_attention_lever_and_the_memory_lab_have_one_number_for_one_cache():
     assert bytes_each["a key head per query head"] == 61 * 128 * (192 + 128) * 2 == 4_997_120
     ways = {kind.name: kind.shape.kv_bytes_per_token(2) for kind in kinds(model)}
     assert ways["MLA's keys and values written out"] == bytes_each["a key head per query head"]
-    assert ways["MQA: one key head for all"] == bytes_each["one key head"]
+    assert ways["MQA: one KV head"] == bytes_each["one key head"]
 
 
 def test_a_point_of_the_roofline_follows_the_lever():
