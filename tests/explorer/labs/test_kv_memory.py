@@ -306,7 +306,9 @@ def test_the_answer_counts_bytes_and_sessions_of_the_8b_by_hand():
 def test_the_bar_holds_the_memory_whole_and_the_dot_stands_on_its_curve():
     room = Room(NAMED["Llama 3.1 8B"].shape, 80e9, 0.9, 2, 2)
     (bar,) = answer.memory_bar(room, 8192, "here").payload()["rows"]
-    assert sum(part["share"] for part in bar["parts"]) == pytest.approx(1, abs=1e-4)
+    shares = [part["share"] for part in bar["parts"]]
+    assert shares[:2] == pytest.approx([16.0605 / 80, 52 * 1.07374 / 80], abs=1e-4)
+    assert sum(shares) == pytest.approx(1, abs=1e-4)
     plot = answer.by_length(room, 8192, kinds(room.shape)).payload()
     assert plot["points"][0]["at"] in plot["lines"][0]["at"]
 
