@@ -149,17 +149,28 @@ def _config(name: str, kind: str) -> dict[str, Any]:
     }
 
 
+def numbers(rows: Rows, key: str) -> None:
+    """The numbers of a picture: to read, and as CSV under its name."""
+    name = file_name(key)
+    st.download_button("CSV", csv_text(rows), f"{name}.csv", "text/csv", key=f"{key}_csv", on_click="ignore")
+    _table(rows)
+
+
 def _numbers(rows: Rows, key: str, name: str) -> None:
-    with st.expander("The numbers", key=f"{key}_numbers", icon=None):
+    with st.popover("The numbers", key=f"{key}_numbers"):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.download_button("CSV", csv_text(rows), f"{name}.csv", "text/csv", key=f"{key}_csv", on_click="ignore")
             st.segmented_control(
                 "The camera above saves", ["PNG", "SVG"], default="PNG", required=True, key=_kind_key(key)
             )
-        if len(rows) <= PLAIN_ROWS:
-            st.table(list(rows), hide_index=True)
-        else:
-            st.dataframe(list(rows), hide_index=True)
+        _table(rows)
+
+
+def _table(rows: Rows) -> None:
+    if len(rows) <= PLAIN_ROWS:
+        st.table(list(rows), hide_index=True)
+    else:
+        st.dataframe(list(rows), hide_index=True)
 
 
 def _kind_key(key: str) -> str:

@@ -46,7 +46,7 @@ def choose_model(*, default: str = "Llama 3.1 8B", needs_weights: bool = True) -
     needs_weights  whether a model of which only the cache is known will not do
     """
     sources = [BY_NAME, LOADED, PASTED] + ([] if runtime().hosting.is_hosted else [HUB])
-    source = controls.choice("Model", sources, url="from", default=BY_NAME, style="segments")
+    source = controls.choice("Model", sources, url="from", default=BY_NAME)
     try:
         chosen = _chosen(source, default)
     except LoupeError as error:

@@ -90,6 +90,7 @@ def task(
     *,
     inputs: Hashable = None,
     again: str = "Run again",
+    is_primary: bool = False,
     meanwhile: Callable[[], None] = _nothing,
 ) -> T | None:
     """A button that begins work, its progress, and its result once there is one.
@@ -99,6 +100,7 @@ def task(
     begin   asks for the work and returns its Future; the work calls `report(done, total, words)` between pieces
     inputs  what the work depends on: a result for other inputs is not shown
     again   on the button beside a result
+    is_primary  whether it is the one thing to do on the page, until there is a result
     meanwhile  what to show under the bar, drawn anew several times a second
     """
     jobs = _jobs()
@@ -109,7 +111,10 @@ def task(
         job = None
     with st.container(horizontal=True, vertical_alignment="center", key=f"{key}_task"):
         if st.button(
-            escaped(again if job else label), key=f"{key}_begin", disabled=job is not None and not job.future.done()
+            escaped(again if job else label),
+            key=f"{key}_begin",
+            type="primary" if is_primary and job is None else "secondary",
+            disabled=job is not None and not job.future.done(),
         ):
             jobs.by_key[key] = _begun(begin, inputs)
             st.rerun()
@@ -121,6 +126,14 @@ def task(
         return None
     result: T | None = _result(job)
     return result
+
+
+def result_of(key: str, inputs: Hashable) -> Any | None:
+    """What a task has found for these inputs, for a place on the page that comes before it. None: nothing yet."""
+    job = _jobs().by_key.get(key)
+    if job is None or job.inputs != inputs or not job.future.done() or job.future.exception() is not None:
+        return None
+    return job.future.result()
 
 
 def _begun(begin: Begin[T], inputs: Hashable) -> Job:

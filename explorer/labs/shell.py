@@ -1,11 +1,18 @@
-"""What every lab begins with, and how it says where a number comes from."""
+"""What every lab begins with: its question, its answer in one sentence, a picture, and the controls beside it.
+
+What is beside that is folded away, and drawn when it is opened. Every number is followed by where it comes from.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from string import Formatter
 from typing import Literal
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.labs import live
 
@@ -14,12 +21,74 @@ Source = Literal["measured", "computed", "published"]
 _SIGNS: dict[Source, str] = {"measured": "measured", "computed": "computed", "published": "published"}
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One sentence, or two. `words` has its parts in braces: "{model} keeps {size} per token".
+
+    numbers  with their units; they are set off
+    names    of models and machines
+    """
+
+    words: str
+    numbers: Mapping[str, str]
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def plain(self) -> str:
+        """As it is read."""
+        return self.words.format(**self.numbers, **self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The places of a lab's first view, there from the start: what is drawn later moves nothing."""
+
+    answer: DeltaGenerator
+    picture: DeltaGenerator
+    below: DeltaGenerator
+    controls: DeltaGenerator
+
+
 def lab(title: str, question: str) -> None:
     """The page's header: its title, and in one sentence the question it answers."""
     st.set_page_config(page_title=f"{title} · Loupe")
     live.take_back()
-    st.title(title, anchor=False)
-    st.text(question)
+    with st.container(key="lab_head"):
+        st.title(title, anchor=False)
+        st.text(question)
+
+
+def stage() -> Stage:
+    """The answer across the page, the picture under it, the controls in a narrow column beside the picture.
+
+    `below` the picture is for what measures it here.
+    """
+    said = st.container(key="lab_answer")
+    left, right = st.columns([2.7, 1], gap="small")
+    return Stage(
+        said,
+        left.container(key="lab_picture"),
+        left.container(key="lab_below"),
+        right.container(border=True, key="lab_controls", gap="small"),
+    )
+
+
+def answer(said: Answer, kind: Source, origin: str, *, key: str = "answer") -> None:
+    """The lab's answer, large and with its numbers set off, and where they come from."""
+    with st.container(key=key):
+        st.markdown("".join(_answer_parts(said)))
+        source(kind, origin)
+
+
+def _answer_parts(said: Answer) -> Iterator[str]:
+    for literal, name, _, _ in Formatter().parse(said.words):
+        yield escaped(literal)
+        if name is None:
+            continue
+        if name in said.names:
+            yield escaped(said.names[name])
+        else:
+            yield f":primary[**{escaped(said.numbers[name].strip())}**]"
 
 
 def section(title: str, why: str = "") -> None:
@@ -27,6 +96,18 @@ def section(title: str, why: str = "") -> None:
     st.subheader(title, anchor=False)
     if why:
         st.text(why)
+
+
+def details(title: str, *, key: str, controls: tuple[str, ...] = ()) -> DeltaGenerator | None:
+    """A part that is folded away; None while it is, and nothing of it is computed or drawn.
+
+    controls  the names in the URL of what stands in it: a link with one of them opens it
+    """
+    opened = f"{key}_opened"
+    if opened not in st.session_state:
+        st.session_state[opened] = any(name in st.query_params for name in controls)
+    part = st.expander(title, st.session_state[opened], key=key, on_change="rerun")
+    return part if part.open else None
 
 
 def source(kind: Source, words: str) -> None:

@@ -16,9 +16,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 MORE_RULES = {"label-content-name-mismatch": {"enabled": True}, "target-size": {"enabled": True}}  # off by default
 
 
-def violations(step_page: StepPage) -> list[str]:
+def violations(page: Page) -> list[str]:
     """What axe-core finds at serious or critical impact."""
-    found = Axe().run(step_page.page, options={"rules": MORE_RULES}).response["violations"]
+    found = Axe().run(page, options={"rules": MORE_RULES}).response["violations"]
     return [
         f"{rule['impact']} {rule['id']}: {node['html'][:120]} {node['failureSummary']}"
         for rule in found
@@ -39,12 +39,12 @@ def spoken(grid: Locator) -> str:
 def test_axe_finds_nothing_serious(step_page: StepPage, theme: str):
     step_page.page.emulate_media(color_scheme="dark" if theme == "dark" else "light", reduced_motion="reduce")
     expect(step_page.root).to_have_attribute("data-theme", theme)
-    assert violations(step_page) == [], "before the prefill"
+    assert violations(step_page.page) == [], "before the prefill"
     step_page.prefilled("The cat sat").step(3).press("ArrowLeft").wait_for_selected(2)
-    assert violations(step_page) == [], "looking back"
+    assert violations(step_page.page) == [], "looking back"
     step_page.page.locator(".station[data-station=stop]").click()
     step_page.page.locator(".lp-kv .lp-table").click()
-    assert violations(step_page) == [], "stop rules and a table open"
+    assert violations(step_page.page) == [], "stop rules and a table open"
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -53,6 +53,15 @@ def test_links_in_captions_can_be_read(page: Page, app_url: str, theme: str):
     page.goto(f"{app_url}/fact-check")
     expect(page.get_by_text("source:").first).to_be_visible()
     assert eventually_none(lambda: pale_captions(page)) == [], "once the page has faded in"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious_where_a_lab_opens(page: Page, app_url: str, theme: str):
+    page.emulate_media(color_scheme="dark" if theme == "dark" else "light", reduced_motion="reduce")
+    page.goto(f"{app_url}/without-cache")
+    expect(page.get_by_role("button", name="Measure it here")).to_be_visible()
+    expect(page.locator(".lab-chart[data-kind=lines]")).to_be_visible()
+    assert eventually_none(lambda: violations(page)) == [], "once the page has faded in"
 
 
 def pale_captions(page: Page) -> list[str]:

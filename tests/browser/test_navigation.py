@@ -68,7 +68,7 @@ def test_a_visit_to_a_lab_keeps_the_line_and_what_was_asked_for_and_pauses_play(
 def test_a_link_to_a_lab_opens_it_with_its_controls_and_loads_no_model(page: Page, app_url: str):
     page.goto(f"{app_url}/kv-memory?model=GPT-3+175B&ctx=2%2C048&on=another+amount&gb=640&w=fp16&kv=fp16&use=1")
     expect(page.get_by_role("heading", name="KV cache memory")).to_be_visible()
-    headline = page.locator(".st-key-library_headline")
+    headline = page.locator(".st-key-answer")
     expect(headline).to_contain_text("4.72 MB")
     expect(headline).to_contain_text("9.66 GB")
     expect(page.get_by_text("This part needs a run")).to_be_visible()
@@ -78,12 +78,12 @@ def test_a_link_to_a_lab_opens_it_with_its_controls_and_loads_no_model(page: Pag
 def test_a_control_that_is_moved_is_in_the_link_and_the_link_shows_it_again(page: Page, app_url: str, browser: Browser):
     page.goto(f"{app_url}/kv-memory")
     page.get_by_role("slider", name="Context, tokens").press("ArrowRight")
-    expect(page.locator(".st-key-library_headline")).to_contain_text("16,384")
+    expect(page.locator(".st-key-answer")).to_contain_text("16,384")
     assert page.url.endswith("ctx=16%2C384")
     context = browser.new_context()
     other = context.new_page()
     other.goto(page.url)
-    expect(other.locator(".st-key-library_headline")).to_contain_text("16,384")
+    expect(other.locator(".st-key-answer")).to_contain_text("16,384")
     context.close()
 
 
@@ -106,6 +106,7 @@ def test_a_run_begun_in_a_lab_is_on_the_step_page_and_survives_a_reload_of_the_l
 def test_changing_the_first_token_shows_which_keys_moved(page: Page, app_url: str):
     page.goto(f"{app_url}/kv-memory")
     page.get_by_role("button", name="Prefill").click()
+    page.get_by_text("Do a token's key and value depend").click()
     page.get_by_role("button", name="in a copy").click()
     expect(page.get_by_text("Layer 0: all 2 later keys are the same to the last bit.")).to_be_visible()
     expect(page.get_by_text("every one of the 58 moved")).to_be_visible()  # 29 layers x 2 positions
@@ -115,7 +116,7 @@ def test_on_a_phone_the_menu_is_folded_and_nothing_is_wider_than_the_screen(brow
     context = browser.new_context(viewport={"width": 390, "height": 844})
     page = context.new_page()
     page.goto(f"{app_url}/kv-memory")
-    expect(page.locator(".st-key-library_headline")).to_be_visible()
+    expect(page.locator(".st-key-answer")).to_be_visible()
     main = page.locator("[data-testid=stMain]")
     assert main.evaluate("(node) => node.scrollWidth <= node.clientWidth")
     page.get_by_test_id("stExpandSidebarButton").click()
@@ -125,16 +126,19 @@ def test_on_a_phone_the_menu_is_folded_and_nothing_is_wider_than_the_screen(brow
 
 def test_a_chart_is_saved_as_a_picture_and_its_numbers_as_csv_under_its_own_name(page: Page, app_url: str):
     page.goto(f"{app_url}/kv-memory")
+    expect(page.locator(".lab-chart[data-kind=lines]")).to_be_visible()
+    assert not page.get_by_test_id("stPlotlyChart").count(), "what is folded is not drawn"
+    page.get_by_text("How many sessions fit, with").click()
     chart = page.get_by_test_id("stPlotlyChart").first
     chart.hover()
     with page.expect_download() as picture:
         chart.locator("[data-title='Download plot as a PNG']").click()
-    assert picture.value.suggested_filename == "loupe-cache-by-context.png"
+    assert picture.value.suggested_filename == "loupe-sessions-that-fit.png"
     page.get_by_text("The numbers").first.click()
     with page.expect_download() as sheet:
         page.get_by_role("button", name="CSV").first.click()
-    assert sheet.value.suggested_filename == "loupe-cache-by-context.csv"
-    assert sheet.value.path().read_text().splitlines()[1].startswith("128,16777216,")
+    assert sheet.value.suggested_filename == "loupe-sessions-that-fit.csv"
+    assert sheet.value.path().read_text().splitlines()[1].startswith("128,1667,")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the tiles lab draws with Plotly: bytes moved, and bytes held, against the length of a prompt."""
+"""What is folded away in the lab: scores held at once, against the length of a prompt."""
 
 from __future__ import annotations
 
@@ -11,21 +11,11 @@ from explorer.labs.flash_attention.traffic import Setting, Traffic
 
 Series = tuple[str, str, str, str]  # field of Traffic, name, dash, formula
 
-MOVED: tuple[Series, ...] = (
-    ("naive", "Unfused: scores and weights through memory", "solid", "4·N²·b + 4·N·d·b"),
-    ("no_reuse", "Tiled, keys read again for every query tile", "dash", "b·N·d·(2 + 2·⌈N / rows⌉)"),
-    ("ideal", "Tiled, each tensor moved once: the least", "dot", "4·N·d·b"),
-)
 HELD: tuple[Series, ...] = (
     ("matrix", "Unfused: the whole square", "solid", "N²·b"),
     ("decode_row", "A decode step: one row", "dash", "N·b"),
     ("tile", "Tiled: one tile of scores, float32", "dot", "rows·columns·4"),
 )
-
-
-def traffic_figure(rows: Sequence[Traffic], setting: Setting, here: Traffic | None) -> go.Figure:
-    """Bytes moved per head against N, both axes logarithmic; `here` is the session's own length."""
-    return _curves("Bytes moved for N tokens, one head", MOVED, rows, setting, here)
 
 
 def matrix_figure(rows: Sequence[Traffic], setting: Setting, here: Traffic | None) -> go.Figure:

@@ -1,4 +1,4 @@
-"""The tiles lab: one head of the live session walked tile by tile, then what tiles save at any length."""
+"""FlashAttention: what tiles save at any length, then one head of the live session walked tile by tile."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import streamlit as st
 from engine.errors import LoupeError
 from explorer.components import tile_walk
 from explorer.engines import bridge
-from explorer.labs import charts, controls, live, shell
+from explorer.labs import charts, controls, live, picture, shell
 from explorer.labs.charts import number_text
-from explorer.labs.flash_attention import traffic, walking
-from explorer.labs.flash_attention.figures import matrix_figure, traffic_figure
+from explorer.labs.flash_attention import answer, traffic, walking
+from explorer.labs.flash_attention.figures import matrix_figure
 from explorer.live.token_payload import TokenList
 
 if TYPE_CHECKING:
@@ -25,22 +25,25 @@ QUERY_ROWS = (16, 32, 64, 128, 256)
 
 
 def page() -> None:
-    """The walk over the live session, then the bytes."""
+    """The bytes first, which need no run; then the walk over the live session."""
     shell.lab(
         "FlashAttention, tile by tile",
         "How can a softmax be worked out when only a few keys fit at a time, and what does that save?",
     )
-    session = live.session_or_offer("The walk over one head’s keys")
-    if session is not None:
+    stage = shell.stage()
+    session = live.live_session()
+    _traffic(session, stage)
+    shell.section(
+        "One head of your run, tile by tile",
+        "Query, keys and values are the session’s own. Between tiles only m, l and o are kept, never a row of weights.",
+    )
+    if session is None:
+        live.nothing_yet("The walk over one head’s keys")
+    else:
         _walk(session)
-    _traffic(session)
 
 
 def _walk(session: DecodeSession) -> None:
-    shell.section(
-        "One head, tile by tile",
-        "Query, keys and values are the session’s own. Between tiles only m, l and o are kept, never a row of weights.",
-    )
     info, records = session.engine.info, session.records
     with st.container(horizontal=True, key="walk_controls"):
         step = controls.whole("Step", url="step", default=len(records) - 1, low=0, high=len(records) - 1)
@@ -120,35 +123,37 @@ def _on_tile_change() -> None:
         st.query_params[TILE] = str(tile)
 
 
-def _traffic(session: DecodeSession | None) -> None:
-    shell.section(
-        "What tiles save",
-        "Over a whole prompt, unfused attention writes and reads a square of attention scores per head. "
-        "Tiles keep it on the chip.",
-    )
-    with st.container(horizontal=True, key="traffic_controls"):
+def _traffic(session: DecodeSession | None, stage: shell.Stage) -> None:
+    with stage.controls:
+        length = controls.whole("Prompt tokens N", url="n", default=4096, low=1, high=10_000_000)
         width = controls.whole("Head width d", url="d", default=_head_dim(session), low=1, high=1024)
         dtype = controls.choice("Numbers", list(DTYPES), url="dtype", default="bfloat16")
         query_rows = controls.choice("Queries per tile", QUERY_ROWS, url="rows", default=128)
         tile_keys = controls.choice("Keys per tile", QUERY_ROWS, url="columns", default=128)
-        length = controls.whole("Prompt tokens N", url="n", default=4096, low=1, high=10_000_000)
     setting = traffic.Setting(width, DTYPES[dtype], query_rows, tile_keys)
-    _sentence(traffic.traffic(length, setting), setting)
+    at = traffic.traffic(length, setting)
     kv_len = session.records[-1].kv_len if session is not None else 0
     here = traffic.traffic(kv_len, setting) if kv_len else None
-    lengths = sorted({*traffic.LENGTHS, length, *([kv_len] if kv_len else [])})
-    swept = traffic.sweep(setting, lengths)
-    charts.show(traffic_figure(swept, setting, here), key="attention traffic", table=traffic.rows(swept))
-    charts.show(matrix_figure(swept, setting, here), key="scores held", table=traffic.rows(swept))
-    shell.source("computed", "the formulas stand in each curve’s hover, with their inputs; one head of one layer")
+    swept = traffic.sweep(setting, sorted({*traffic.LENGTHS, length, *([kv_len] if kv_len else [])}))
+    with stage.answer:
+        shell.answer(
+            answer.sentence(at), "computed", f"4·N²·b + 4·N·d·b against b·N·d·(2 + 2·⌈N ÷ rows⌉); {setting.words}"
+        )
+    with stage.picture:
+        picture.show(answer.moved(swept, setting, at, here), key="traffic")
+    part = shell.details("Scores held at once, and every number", key="tiles_held")
+    if part:
+        with part:
+            st.text(_more(at))
+            charts.show(matrix_figure(swept, setting, here), key="scores held", table=traffic.rows(swept))
+            shell.source("computed", "the formulas stand in each curve’s hover, with their inputs")
 
 
-def _sentence(at: traffic.Traffic, setting: traffic.Setting) -> None:
-    st.text(
-        f"At N = {at.length:,}: unfused attention moves {number_text(at.naive, 'B')} per head and layer, "
-        f"{100 * at.share:.1f}% of it for squares that nobody keeps. Tiles move between {number_text(at.ideal, 'B')} "
-        f"and {number_text(at.no_reuse, 'B')}, {at.naive / at.no_reuse:.3g} to {at.naive / at.ideal:.3g} times less. "
-        f"A decode step has one query: its scores are {number_text(at.decode_row, 'B')}, so this is about prompts."
+def _more(at: traffic.Traffic) -> str:
+    return (
+        f"{100 * at.share:.1f} % of what unfused attention moves is scores and weights that nobody keeps. Each tensor "
+        f"moved once would be {number_text(at.ideal, 'B')}, {at.naive / at.ideal:.3g} times less. A decode step has "
+        f"one query: its scores are {number_text(at.decode_row, 'B')}, so this is about prompts."
     )
 
 

@@ -16,13 +16,12 @@ from explorer.labs.kv_memory import cache_pictures
 if TYPE_CHECKING:
     from engine.session import DecodeSession
 
+CONTROLS = ("first", "side")  # their names in the URL
+
 
 def show(session: DecodeSession) -> None:
     """The claim, the control, the button, the picture."""
-    shell.section(
-        "Do a token's key and value depend on that token alone?",
-        "In layer 0 they do. Put another token first, prefill that copy, and see what became of all the others.",
-    )
+    st.text("In layer 0 they do. Put another token first, prefill that copy, and see what became of all the others.")
     words = controls.text("Put this token first", url="first", default="A", most=100)
     token_id = _token(session, words)
     if token_id is None:

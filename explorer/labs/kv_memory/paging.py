@@ -12,6 +12,7 @@ from explorer.labs.kv_memory.allocation import POLICIES, Allocation, allocate, r
 from explorer.labs.kv_memory.capacity import Room
 
 LIVE, TYPED = "the engine's live sessions", "lengths I type"
+CONTROLS = ("of", "lens", "block", "most")  # their names in the URL
 EXAMPLE = "37, 100, 520, 1200, 2000, 64"
 BLOCKS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 MOST = tuple(2**power for power in range(6, 18))
@@ -24,10 +25,7 @@ RULES = {
 
 def show(room: Room) -> None:
     """Controls, the strips, the pool, and what each policy wastes."""
-    shell.section(
-        "Allocation (PagedAttention)",
-        "A sequence's length is only known when it ends. What is set aside for it meanwhile, and wasted?",
-    )
+    st.text("A sequence's length is only known when it ends. What is set aside for it meanwhile, and wasted?")
     columns = st.columns(3)
     with columns[0]:
         source = controls.choice("Lengths of", [TYPED, LIVE], url="of", default=TYPED)

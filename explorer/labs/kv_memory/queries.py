@@ -29,9 +29,7 @@ def show(session: DecodeSession) -> None:
     info = engine.info
     bytes_each = info.kv_bytes_per_token / info.shape.kv_elements_per_token
     each = query_bytes_per_token(info.shape, bytes_each)
-    shell.section(
-        "Queries are not cached, and why", "Keys and values are read at every later step. A query is used once."
-    )
+    st.text("Keys and values are read at every later step. A query is used once.")
     with st.container(horizontal=True, key="library_queries"):
         st.metric("Key and value of one token", number_text(info.kv_bytes_per_token, "B"), border=True)
         st.metric(

@@ -14,22 +14,23 @@ if TYPE_CHECKING:
     from engine.session import DecodeSession
 
 
+def say(session: DecodeSession) -> None:
+    """How many tokens are in it, and whether formula and tensors agree."""
+    record = session.records[-1]
+    st.text(f"After step {record.index}, {record.kv_len:,} tokens are in it. {memory.verdict(record.memory)}")
+
+
 def show(session: DecodeSession) -> None:
-    """The numbers of the newest step, a verdict, and what the process holds besides."""
+    """The numbers of the newest step, why they differ, and what the process holds besides."""
     record, engine = session.records[-1], session.engine
     use, info = record.memory, engine.info
     bytes_each = info.kv_bytes_per_token / info.shape.kv_elements_per_token
-    shell.section(
-        "Three numbers for one cache",
-        f"After step {record.index}, {record.kv_len:,} tokens are in it. The wider ones say why they are.",
-    )
     found = memory.numbers(use, record.kv_len, info.shape, bytes_each)
     with st.container(horizontal=True, key="library_numbers"):
         for number in found:
             st.metric(
                 number.name, number_text(number.size, "B"), border=True, help=f"{number.size:,} B, {number.origin}"
             )
-    st.text(memory.verdict(use))
     window = memory.window_words(info.shape, record.kv_len, use.kv_live_bytes, bytes_each)
     if window:
         st.text(window)

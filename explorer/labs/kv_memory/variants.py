@@ -23,10 +23,10 @@ class Kind:
 def own_kind(shape: ModelShape) -> Kind:
     """How the model itself keeps its cache."""
     if shape.latent:
-        return Kind("as it is: MLA", shape, _formula(shape), is_own=True)
+        return Kind("this model: MLA", shape, _formula(shape), is_own=True)
     windows = sorted({one.window for one in shape.cached_layers if one.window})
     name = _sharing(shape) + (f", window {' or '.join(f'{size:,}' for size in windows)}" if windows else "")
-    return Kind(f"as it is: {name}", shape, _formula(shape), is_own=True)
+    return Kind(f"this model: {name}", shape, _formula(shape), is_own=True)
 
 
 def kinds(shape: ModelShape) -> tuple[Kind, ...]:
@@ -38,7 +38,7 @@ def kinds(shape: ModelShape) -> tuple[Kind, ...]:
     if shape.latent:
         plain = written_out(plain)
         found.append(Kind("MLA's keys and values written out", plain, _formula(plain)))
-    for heads, name in ((plain.num_heads, "MHA: a key head per query head"), (1, "MQA: one key head for all")):
+    for heads, name in ((plain.num_heads, "MHA: one KV head per query head"), (1, "MQA: one KV head")):
         other = with_key_heads(plain, heads)
         if other != plain:
             found.append(Kind(name, other, _formula(other)))
@@ -48,7 +48,7 @@ def kinds(shape: ModelShape) -> tuple[Kind, ...]:
 def _sharing(shape: ModelShape) -> str:
     if shape.num_kv_heads == shape.num_heads:
         return "MHA"
-    return "MQA" if shape.num_kv_heads == 1 else f"GQA, {shape.num_heads // shape.num_kv_heads} queries a key head"
+    return "MQA" if shape.num_kv_heads == 1 else f"GQA, {shape.num_heads // shape.num_kv_heads} query heads per KV head"
 
 
 def _formula(shape: ModelShape) -> str:

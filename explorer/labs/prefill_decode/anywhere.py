@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
 from engine.costs.bytes import PRECISIONS
 from engine.costs.shape import ModelShape
 from engine.measure.hardware import HARDWARE
-from explorer.labs import charts, controls
-from explorer.labs.model_choice import choose_model
+from explorer.labs import charts, controls, shell
+from explorer.labs.model_choice import ChosenModel, choose_model
 from explorer.labs.prefill_decode import figures, here, table, words
-from explorer.labs.prefill_decode.priced import Rates, Sizes, request
-from explorer.labs.shell import Source, section, source
-
-if TYPE_CHECKING:
-    from engine.llm_engine import LLMEngine
+from explorer.labs.prefill_decode.priced import Rates, Request, Sizes, request
+from explorer.labs.shell import Source, source
 
 HERE = "this machine, measured"
 MOST = 32_768
@@ -49,51 +45,69 @@ class Machine:
     devices: int
 
 
-def show(engine: LLMEngine) -> None:
-    """Controls, the verdict, and the charts."""
-    section("Any model on any machine", "The same pair by formula, in both regimes.")
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What the controls ask for: a model as it is held, a machine, and the two requests."""
+
+    model: ChosenModel
+    sizes: Sizes
+    machine: Machine
+    pair: tuple[Request, Request]
+
+
+def ask() -> Case | None:
+    """The controls; None where they give nothing to compute, and the page says why."""
     model = choose_model()
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        weights = controls.choice("Weights", list(PRECISIONS), url="w", default="bf16")
-        cache = controls.choice("Keys and values", list(PRECISIONS), url="kv", default="bf16")
-    machine = _machine(engine, weights)
-    with st.container(horizontal=True):
+    weights = controls.choice("Weights", list(PRECISIONS), url="w", default="bf16")
+    machine = _machine(weights)
+    with st.expander("More", key="pd_more"):
         long = controls.whole("Long prompt or answer", url="cl", default=500, low=1, high=MOST)
         short = controls.whole("Short one", url="cs", default=20, low=1, high=MOST)
+        devices = controls.whole("Devices", url="devices", default=1, low=1, high=10_000)
+        cache = controls.choice("Keys and values", list(PRECISIONS), url="kv", default="bf16")
     if model is None or machine is None:
-        return
+        return None
+    machine = replace(machine, rates=_together(machine.rates, devices), devices=devices)
     sizes = Sizes(model.shape, PRECISIONS[weights], PRECISIONS[cache])
     long = _within(long, short, model.shape, model.name)
-    requests = [request(sizes, long, short), request(sizes, short, long)]
-    too_large = words.fit(sizes, machine.memory, machine.devices)
-    if too_large:
-        st.text(too_large)
-    st.text(words.regime(requests[0], sizes, machine.rates))
-    charts.show(
-        figures.computed(requests, machine.rates),
-        key="phases-computed",
-        table=table.computed_rows(requests, machine.rates),
-    )
-    st.table(table.shown(table.computed_rows(requests, machine.rates), SHOWN), hide_index=True)
-    charts.show(
-        figures.prompts(sizes, machine.rates, long),
-        key="sweep-by-length",
-        table=table.prompt_rows(sizes, machine.rates, long),
-    )
-    source("computed", ASSUMED)
-    source("published", f"{model.name}: {model.source}.")
-    source(machine.origin, f"{machine.rates.name}: {machine.rates.source}.")
+    return Case(model, sizes, machine, (request(sizes, long, short), request(sizes, short, long)))
 
 
-def _machine(engine: LLMEngine, weights: str) -> Machine | None:
+def show(case: Case) -> None:
+    """What is folded away: what bounds either phase, and prompts of other lengths."""
+    rates, pair = case.machine.rates, list(case.pair)
+    part = shell.details("What bounds either phase, and every number", key="pd_bounds")
+    if part:
+        with part:
+            st.text(words.regime(case.pair[0], case.sizes, rates))
+            rows = table.computed_rows(pair, rates)
+            st.table(table.shown(rows, SHOWN), hide_index=True)
+            source("computed", ASSUMED)
+            source("published", f"{case.model.name}: {case.model.source}.")
+            source(case.machine.origin, f"{rates.name}: {rates.source}.")
+    part = shell.details("From which prompt length on prefill is compute-bound", key="pd_lengths")
+    if part:
+        with part:
+            long = case.pair[0].prompt_len
+            charts.show(
+                figures.prompts(case.sizes, rates, long),
+                key="sweep-by-length",
+                table=table.prompt_rows(case.sizes, rates, long),
+            )
+
+
+def too_large(case: Case) -> str:
+    """Whether the weights fit; empty where they do."""
+    return words.fit(case.sizes, case.machine.memory, case.machine.devices)
+
+
+def _machine(weights: str) -> Machine | None:
     """The machine's rates for these weights; None where no rate of arithmetic is published, and the page says so."""
-    measured = here.rates_here(engine)
+    measured = here.remembered()
     options = [*HARDWARE, *([HERE] if measured else [])]
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        picked = controls.choice("Machine", options, url="on", default="H100 SXM")
-        devices = controls.whole("Devices", url="devices", default=1, low=1, high=10_000)
+    picked = controls.choice("Machine", options, url="on", default="H100 SXM")
     if picked == HERE and measured is not None:
-        return Machine(_together(measured, devices), "measured", 0, devices)
+        return Machine(measured, "measured", 0, 1)
     device = HARDWARE[picked]
     peak = device.best_peak(weights)
     if peak is None:
@@ -102,8 +116,7 @@ def _machine(engine: LLMEngine, weights: str) -> Machine | None:
             "said. Choose another machine or other weights."
         )
         return None
-    published = Rates(picked, device.bandwidth, peak, device.source)
-    return Machine(_together(published, devices), "published", device.memory, devices)
+    return Machine(Rates(picked, device.bandwidth, peak, device.source), "published", device.memory, 1)
 
 
 def _together(rates: Rates, devices: int) -> Rates:

@@ -96,7 +96,7 @@ def _requests(figure: go.Figure, unit: str) -> go.Figure:
 
 def steps(times: Sequence[PhaseTimes]) -> go.Figure:
     """Every turn of decode against the tokens it found in the cache."""
-    figure = go.Figure(layout={"title": "Time of every turn of decode"})
+    figure = go.Figure(layout={"title": "Time of every decode step"})
     for t in times:
         figure.add_scatter(
             x=list(range(t.prompt_len, t.prompt_len + len(t.steps_ms))),
@@ -105,7 +105,7 @@ def steps(times: Sequence[PhaseTimes]) -> go.Figure:
             name=label(t.prompt_len, t.new_tokens),
             hovertemplate="%{x:,} tokens cached: %{y:.1f} ms, device synchronised<extra></extra>",
         )
-    figure.update_xaxes(title="tokens in the cache before the turn")
+    figure.update_xaxes(title="tokens in the cache before the step")
     figure.update_yaxes(title="milliseconds", rangemode="tozero")
     return figure
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 NUMBER_BYTES = MappingProxyType({"float32": 4.0, "bfloat16": 2.0, "float16": 2.0})
 
+_RATES = "loupe_rates_here"
+
 
 def sizes_here(engine: LLMEngine) -> Sizes:
     """The loaded model, its cache in the same numbers as its weights."""
@@ -56,7 +58,19 @@ def this_machine(engine: LLMEngine, hosting: Hosting) -> None:
         st.caption("Beside each time stands the least this machine could need, once its speed was measured.")
         progress.task("machine", "Measure this machine", lambda _: engine.measure_machine(), inputs=engine.info.id)
         if engine.machine is not None:
+            remember(engine)
             st.rerun()
+
+
+def remember(engine: LLMEngine) -> None:
+    """Keep what this machine does at best for the controls, which are drawn before any model is asked for."""
+    st.session_state[_RATES] = rates_here(engine)
+
+
+def remembered() -> Rates | None:
+    """What this machine does at best, where it is known by now."""
+    rates: Rates | None = st.session_state.get(_RATES)
+    return rates
 
 
 def words_of(rates: Rates) -> str:

@@ -13,7 +13,7 @@ from explorer.hosting.limits import Hosting
 from explorer.labs import charts, controls, progress
 from explorer.labs.prefill_decode import figures, here, table, words
 from explorer.labs.prefill_decode.measured import SOURCE, run
-from explorer.labs.shell import section, source
+from explorer.labs.shell import source
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
@@ -24,9 +24,7 @@ MOST, MOST_IN_A_CLASS = 1_024, 64
 
 def show(engine: LLMEngine, hosting: Hosting) -> None:
     """Controls, the run, and what it took."""
-    section(
-        "One pass, or chunk by chunk", "The same tokens in forward passes of every size, down to one token at a time."
-    )
+    st.text("The same tokens in forward passes of every size, down to one token at a time.")
     most = min(MOST_IN_A_CLASS if hosting.is_hosted else MOST, engine.info.context_limit or MOST)
     tokens = controls.whole("Prompt tokens", url="p", default=min(64, most), low=2, high=most)
     study = progress.task("pieces", "Measure every size", _begin(engine, tokens), inputs=(engine.info.id, tokens))

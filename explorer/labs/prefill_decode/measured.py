@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -12,10 +13,10 @@ import streamlit as st
 from engine.errors import PromptTooLong
 from explorer.engines import bridge
 from explorer.hosting.limits import Hosting
-from explorer.labs import charts, controls, live, progress
+from explorer.labs import charts, controls, live, progress, shell
 from explorer.labs.prefill_decode import figures, here, table, words
 from explorer.labs.prefill_decode.priced import request
-from explorer.labs.shell import section, source
+from explorer.labs.shell import source
 from explorer.workspace.examples import EXAMPLES
 
 if TYPE_CHECKING:
@@ -35,22 +36,62 @@ SHOWN = {
     "bound by": "",
 }
 MOST, MOST_NEW_IN_A_CLASS = 4_000, 64
+_ASKED = "loupe_pair_asked"
 SOURCE = EXAMPLES[1].prompt  # over and over, until a prompt is long enough
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The pair to measure, on which model."""
+
+    model: str
+    long: int
+    short: int
+
+    @property
+    def inputs(self) -> tuple[str, int, int]:
+        """What a measurement depends on."""
+        return self.model, self.long, self.short
+
+
+def found() -> tuple[PhaseTimes, ...] | None:
+    """What was measured of the pair that the controls ask for, before they are drawn; None while nothing was."""
+    asked: Asked | None = st.session_state.get(_ASKED)
+    if asked is None:
+        return None
+    now = replace(
+        asked, long=st.session_state.get("long", asked.long), short=st.session_state.get("short", asked.short)
+    )
+    times: tuple[PhaseTimes, ...] | None = progress.result_of("phases", now.inputs)
+    return times or None
+
+
 def show(engine: LLMEngine, hosting: Hosting) -> None:
-    """Controls, the run, and what it took."""
-    section("Two requests, as many tokens", "Prefill runs all its tokens in one forward pass, a decode step runs one.")
+    """The button and its two numbers, and what was measured, folded away."""
+    was_found = found() is not None
     most = engine.config.prefill_chunk if hosting.is_hosted else MOST
     most_new = MOST_NEW_IN_A_CLASS if hosting.is_hosted else MOST
-    with st.container(horizontal=True):
+    place = st.container()
+    with st.container(horizontal=True, key="measure_controls"):
         long = controls.whole("Long", url="long", default=min(200, most_new), low=1, high=min(most, most_new))
         short = controls.whole("Short", url="short", default=20, low=1, high=min(most, most_new))
+    asked = st.session_state[_ASKED] = Asked(engine.info.id, long, short)
+    with place:
+        times = progress.task(
+            "phases",
+            "Measure it here",
+            _begin(engine, long, short),
+            inputs=asked.inputs,
+            again="Measure again",
+            is_primary=True,
+        )
     st.caption(
-        f"{long:,} prompt tokens and {short:,} new ones, against {short:,} and {long:,}. "
+        f"{long:,} prompt tokens and {short:,} new ones, against {short:,} and {long:,}, on "
+        f"{shell.escaped(engine.info.name)}. "
         f"The prompts are “{SOURCE}”, over and over: what a forward pass takes does not depend on which tokens it runs."
     )
-    times = progress.task("phases", "Measure both", _begin(engine, long, short), inputs=(engine.info.id, long, short))
+    if times and not was_found:
+        st.rerun()  # the answer, further up, is about this now
     if times:
         _results(engine, times)
 
@@ -91,13 +132,17 @@ def _results(engine: LLMEngine, times: tuple[PhaseTimes, ...]) -> None:
     priced = [request(sizes, t.prompt_len, t.new_tokens) for t in times] if is_priced else []
     rows = table.measured_rows(times, priced, rates) if is_priced else table.timed_rows(times)
     st.text(words.two_requests(times))
-    charts.show(figures.measured(times, priced), key="phases-measured", table=rows)
-    st.table(table.shown(rows, SHOWN), hide_index=True)
-    if rates is not None and is_priced:
-        st.text(words.regime(priced[0], sizes, rates))
-    source(
-        "measured",
-        f"here, just now, on {engine.info.device}, {engine.info.dtype}: wall clock around each forward pass, device "
-        "synchronised; prefill is the mean of three, decode the sum of its turns. FLOPs and bytes are computed.",
-    )
-    charts.show(figures.steps(times), key="phases-turns", table=table.step_rows(times))
+    part = shell.details("Every number measured, and every decode step", key="pd_measured")
+    if not part:
+        return
+    with part:
+        st.table(table.shown(rows, SHOWN), hide_index=True)
+        if rates is not None and is_priced:
+            st.text(words.regime(priced[0], sizes, rates))
+        source(
+            "measured",
+            f"here, just now, on {engine.info.device}, {engine.info.dtype}: wall clock around each forward pass, "
+            "device synchronised; prefill is the mean of three, decode the sum of its steps. FLOPs and bytes are "
+            "computed.",
+        )
+        charts.show(figures.steps(times), key="phases-turns", table=table.step_rows(times))

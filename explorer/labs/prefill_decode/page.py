@@ -1,24 +1,67 @@
-"""Lab: one sweep over the prompt against one turn per new token, measured here and computed for elsewhere."""
+"""Lab: one forward pass over the prompt against one step per new token, computed anywhere and measured here."""
 
 from __future__ import annotations
 
+import streamlit as st
+
 from explorer.hosting.runtime import runtime
-from explorer.labs import live
-from explorer.labs.prefill_decode import anywhere, here, in_pieces, measured
-from explorer.labs.shell import lab
+from explorer.labs import live, picture, shell
+from explorer.labs.prefill_decode import answer, anywhere, here, in_pieces, measured
 
 
 def page() -> None:
-    """Two requests measured, one prompt in pieces, and the same by formula."""
-    lab(
+    """The answer by formula, or as it was measured; then what was measured, and one prompt in pieces."""
+    shell.lab(
         "Prefill and decode",
-        "As many tokens go through the model either way: why is a long prompt with a short answer not a short prompt "
-        "with a long answer?",
+        "Why is a long prompt with a short answer not a short prompt with a long answer?",
     )
-    engine, hosting = live.engine(), runtime().hosting
+    stage, hosting = shell.stage(), runtime().hosting
+    with stage.controls:
+        case = anywhere.ask()
+    _open(stage, case)
+    with stage.below:
+        engine = live.engine()
+        if engine is not None:
+            here.remember(engine)
+            measured.show(engine, hosting)
+    if case is not None:
+        anywhere.show(case)
     if engine is None:
         return
-    here.this_machine(engine, hosting)
-    measured.show(engine, hosting)
-    in_pieces.show(engine, hosting)
-    anywhere.show(engine)
+    part = shell.details("The least this machine could need", key="pd_machine")
+    if part:
+        with part:
+            here.this_machine(engine, hosting)
+    part = shell.details("One forward pass, or chunk by chunk", key="pd_pieces", controls=("p",))
+    if part:
+        with part:
+            in_pieces.show(engine, hosting)
+
+
+def _open(stage: shell.Stage, case: anywhere.Case | None) -> None:
+    """What was measured here, else what this tab's run took, else what formulas say."""
+    times = measured.found()
+    session = live.live_session()
+    run = answer.run_times(session.records) if session is not None else None
+    if times is not None:
+        said, drawn = answer.measured(times), answer.measured_bars(times)
+        origin: tuple[shell.Source, str] = ("measured", "here, wall clock around each forward pass")
+    elif run is not None:
+        said, drawn = answer.of_run(run), answer.run_bars(run)
+        origin = ("measured", "the forward passes of this tab's run, as the Step page shows them")
+    elif case is not None:
+        rates = case.machine.rates
+        said, drawn = answer.computed(case.model.name, case.pair, rates), answer.computed_bars(case.pair, rates)
+        origin = (
+            "computed",
+            "for each forward pass the longer of its bytes over bandwidth and its operations over peak",
+        )
+    else:
+        return
+    with stage.answer:
+        shell.answer(said, *origin)
+        too_large = anywhere.too_large(case) if case is not None and times is None and run is None else ""
+        if too_large:
+            st.text(too_large)
+    with stage.picture:
+        picture.show(drawn, key="two_requests", size="mid")

@@ -1,76 +1,102 @@
-"""The second part: any model on any hardware, and the levers that the literature names."""
+"""The first part: any model on any hardware, and the levers that the literature names."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import streamlit as st
 
-from explorer.labs import charts, controls, shell
+from explorer.labs import charts, controls, picture, shell
 from explorer.labs.charts import number_text
-from explorer.labs.model_choice import choose_model
-from explorer.labs.roofline import choices, figures
+from explorer.labs.model_choice import ChosenModel, choose_model
+from explorer.labs.roofline import answer, choices, figures
 from explorer.labs.roofline.curves import BatchCurve, batch_curve
 from explorer.labs.roofline.here import number_card
-from explorer.labs.roofline.levers import bars, move
-from explorer.labs.roofline.lower_bounds import Floor, Levers, Rates, devices_to_hold, floor_of
-from explorer.labs.roofline.points import computed_points
+from explorer.labs.roofline.levers import FIELDS, bars, describe, move
+from explorer.labs.roofline.lower_bounds import Floor, Levers, Rates, floor_of
+from explorer.labs.roofline.points import Point, computed_points
 from explorer.labs.roofline.tables import bar_rows, curve_rows, point_rows
 
+FORMULA = "bytes a pass moves over bandwidth, or its operations over the peak, whichever is longer"
 
-def anywhere() -> None:
-    shell.section("Any model on any hardware", "Pick both, then move what the literature names, one lever or several.")
-    picked = choose_model(default="Llama 3.1 70B")
-    left, right = st.columns(2)
-    with left:
+
+def anywhere(stage: shell.Stage) -> None:
+    """The answer and its picture for what the controls pick; then what moves it, folded away."""
+    with stage.controls:
+        picked = choose_model(default="Llama 3.1 70B")
         rates = choices.rates()
-    with right:
         context = controls.ladder("Tokens in each cache", choices.CONTEXTS, url="ctx", default=2048)
     if picked is None or rates is None:
         return
-    for said in picked.shape.assumed:
-        st.text(f"Taken for granted: {said}.")
-    base, amounts, on = choices.levers(choices.precision_of(picked.shape))
-    moved = move(base, amounts, on)
-    floor = floor_of(picked.shape, rates, context, moved)
-    _sums(picked.shape.parameters.total, floor, rates, moved)
-    found = bars(picked.shape, rates, context, base, amounts, on)
-    sides: tuple[Literal["time", "rate"], ...] = ("time", "rate")
-    for side, what in zip(st.columns(2), sides, strict=True):
-        with side:
-            figure = figures.lever_bars(found, what, charts.palette())
-            charts.show(figure, key=f"levers_{what}", table=bar_rows(found))
-    shell.source("computed", "bytes a pass moves over bandwidth, or its operations over the peak, whichever is longer")
-    shell.source("published", f"{picked.name}: {picked.source}. {rates.name}: {rates.said}")
-    left, right = st.columns(2)
-    with left:
-        shell.section("Its roofline")
-        points = computed_points(picked.shape, rates, context, moved)
-        charts.show(figures.roofline(points, rates, moved, charts.palette()), key="roofline", table=point_rows(points))
-    with right:
-        shell.section("Step time against batch")
-        curve = batch_curve(picked.shape, rates, context, moved)
-        charts.show(figures.batch_curves(curve, charts.palette()), key="batch", table=curve_rows(curve))
-    st.text(_turns(curve, context))
+    case = _levers(picked, rates, context)
+    _open(stage, picked, case)
+    part = shell.details("What is read, held and multiplied", key="roof_numbers")
+    if part:
+        with part:
+            _sums(picked.shape.parameters.total, floor_of(picked.shape, rates, context, case.moved))
+            charts.numbers(point_rows(case.points), "roofline")
+            for said in picked.shape.assumed:
+                st.text(f"Taken for granted: {said}.")
+            shell.source("published", f"{picked.name}: {picked.source}. {rates.name}: {rates.said}")
+    part = shell.details("Step time against batch", key="roof_batch")
+    if part:
+        with part:
+            curve = batch_curve(picked.shape, rates, context, case.moved)
+            charts.show(figures.batch_curves(curve, charts.palette()), key="batch", table=curve_rows(curve))
+            st.text(_turns(curve, context))
 
 
-def _sums(parameters: int, floor: Floor, rates: Rates, levers: Levers) -> None:
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is looked at: a machine, the levers that are moved, in words too, and the steps under its roof."""
+
+    rates: Rates
+    context: int
+    moved: Levers
+    words: str
+    points: tuple[Point, ...]
+
+
+def _levers(picked: ChosenModel, rates: Rates, context: int) -> Case:
+    """The levers, folded away; those that are moved move the answer too."""
+    precision, on = choices.precision_of(picked.shape), frozenset[str]()
+    base = Levers(weights=precision, cache=precision)
+    moved = base
+    part = shell.details(
+        "What moves it: fewer bytes, more devices, a batch, speculation", key="roof_levers", controls=choices.CONTROLS
+    )
+    if part:
+        with part:
+            base, amounts, on = choices.levers(precision)
+            moved = move(base, amounts, on)
+            found = bars(picked.shape, rates, context, base, amounts, on)
+            sides: tuple[Literal["time", "rate"], ...] = ("time", "rate")
+            for side, what in zip(st.columns(2), sides, strict=True):
+                with side:
+                    figure = figures.lever_bars(found, what, charts.palette())
+                    charts.show(figure, key=f"levers_{what}", table=bar_rows(found))
+            shell.source("computed", FORMULA)
+    words = describe(moved, tuple(lever for lever in FIELDS if lever in on))
+    return Case(rates, context, moved, words, computed_points(picked.shape, rates, context, moved))
+
+
+def _open(stage: shell.Stage, picked: ChosenModel, case: Case) -> None:
+    floor = floor_of(picked.shape, case.rates, case.context, case.moved)
+    with stage.answer:
+        said = answer.sentence(picked.name, floor, case.rates, case.moved, case.words)
+        shell.answer(said, "computed", f"{FORMULA}; {case.context:,} tokens in each cache")
+    with stage.picture:
+        named = ("decode, batch 1", "decode, batch 64", "prefill, 1,024 tokens")
+        picture.show(answer.roofline(case.points, case.rates, case.moved, named=named), key="roofline")
+
+
+def _sums(parameters: int, floor: Floor) -> None:
     with st.container(horizontal=True):
         number_card(*_count(parameters), f"{number_text(floor.streamed, 'B')} read in a pass")
         number_card("to hold", number_text(floor.held, "B"), f"{number_text(floor.cache, 'B')} of it caches")
         number_card("lower bound, per token", number_text(floor.token_s, "s"), f"{floor.bound}-bound")
         number_card("tokens per second", number_text(floor.rate), f"{number_text(1 / floor.token_s)} for each request")
-    needed = devices_to_hold(floor, rates)
-    if needed is not None and needed > levers.devices:
-        memory = number_text((rates.memory or 0) * levers.devices, "B")
-        st.warning(
-            shell.escaped(
-                f"{levers.devices} × {rates.name} {'does' if levers.devices == 1 else 'do'} not hold this: "
-                f"{number_text(floor.held, 'B')} to hold, {memory} there. It takes {needed}, or fewer bytes a weight. "
-                "The lower bound below is what the bandwidth would allow."
-            ),
-            icon=None,
-        )
 
 
 def _turns(curve: BatchCurve, context: int) -> str:

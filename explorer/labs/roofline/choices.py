@@ -13,6 +13,10 @@ from explorer.labs.roofline.lower_bounds import ATTENTIONS, SHORT, Levers, Rates
 HERE = "This machine"
 CONTEXTS = (128, 512, 2048, 8192, 32_768, 131_072)
 FAST = ("int8", "fp8", "q8_0", "int4, groups of 64", "q4_0", "bf16", "fp32")
+CONTROLS = (
+    *(f"{lever}_on" for lever in "wcdbsa"),
+    *"wcdbakpq",
+)  # the levers' names in the URL
 LEVER_WORDS = {
     "weights": "Weights as",
     "cache": "Cache as",
@@ -39,7 +43,7 @@ def rates() -> Rates | None:
     engine = live.loaded_engine()
     found = engine.machine if engine else None
     if found is None:
-        st.text("This machine is not measured yet. Do it at the top of this page.")
+        st.text("This machine is not measured yet. Do it below, under “This model on this machine”.")
         return None
     return measured(found)
 

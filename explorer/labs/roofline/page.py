@@ -1,4 +1,4 @@
-"""Lab: the floor. This machine under this model first, then any model on any hardware with every lever."""
+"""Lab: the least time of a step. Any model on any hardware first, then this machine under the model loaded here."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ STEPS = (16, 32, 64, 128)
 
 
 def page() -> None:
-    """The whole lab, from what runs here to what could run elsewhere."""
+    """The whole lab, from what could run anywhere to what runs here."""
     shell.lab("Roofline", "How fast could a step be, what holds it there, and what moves it?")
-    here()
-    anywhere()
-    _two_precisions()
+    anywhere(shell.stage())
     _examples()
+    here()
+    part = shell.details(
+        "Fewer bytes, measured: do half the bytes halve a step?", key="roof_precisions", controls=("t", "steps")
+    )
+    if part:
+        with part:
+            _two_precisions()
 
 
 def _two_precisions() -> None:
-    shell.section(
-        "Fewer bytes, measured",
-        "The loaded model and the same in bfloat16, stepped in turn on this machine. Do half the bytes halve a step?",
-    )
+    st.text("The loaded model and the same in bfloat16, stepped in turn on this machine.")
     if runtime().hosting.is_hosted:
         st.text("This Loupe is shared: a second model is not loaded here. Run your own to try it.")
         return
@@ -61,15 +63,16 @@ def _two_precisions() -> None:
 
 
 def _examples() -> None:
-    shell.section(
-        f"{example.LARGE} on one {example.CARD}", "The often quoted 47 ms, and why one card does not hold it."
-    )
-    st.table(example.one_card_rows(), hide_index=True)
-    shell.source("computed", "bytes of the weights a step reads over the card's bandwidth, nothing cached")
-    shell.section(BOOK.name, "About 2.5 ms at batch 4 and 21 ms at batch 256, with every input.")
-    st.table(example.book_results(), hide_index=True)
-    st.text(example.book_says())
-    with st.expander("Every input", icon=None):
-        st.table(example.book_inputs(), hide_index=True)
-    shell.source("published", f"inputs: {BOOK.source}")
-    shell.source("computed", "caches over bandwidth, then the longer of reading the weights and multiplying with them")
+    part = shell.details(f"{example.LARGE} on one {example.CARD}: why one card does not hold it", key="roof_70b")
+    if part:
+        with part:
+            st.table(example.one_card_rows(), hide_index=True)
+            shell.source("computed", "bytes of the weights a step reads over the card's bandwidth, nothing cached")
+    part = shell.details(f"{BOOK.name}: about 2.5 ms at batch 4 and 21 ms at batch 256", key="roof_book")
+    if part:
+        with part:
+            st.table(example.book_results(), hide_index=True)
+            st.text(example.book_says())
+            st.table(example.book_inputs(), hide_index=True)
+            shell.source("published", f"inputs: {BOOK.source}")
+            shell.source("computed", "caches over bandwidth, then the longer of reading the weights and multiplying")

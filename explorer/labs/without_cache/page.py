@@ -4,43 +4,89 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.engines import bridge
 from explorer.hosting.runtime import runtime
-from explorer.labs import charts, controls, live, progress
+from explorer.labs import charts, controls, live, picture, progress, shell
 from explorer.labs.charts import number_text
-from explorer.labs.shell import lab, section, source
-from explorer.labs.without_cache import figures, lanes, table, words
+from explorer.labs.shell import source
+from explorer.labs.without_cache import answer, figures, lanes, table, words
 from explorer.labs.without_cache.setup import Setup, ask
 from explorer.labs.without_cache.totals import QUANTITIES, Bill, Quantity, bill, knows_arithmetic
 
 if TYPE_CHECKING:
+    from engine.costs.shape import ModelShape
     from engine.llm_engine import LLMEngine
     from engine.studies.uncached import Race, RaceStep
 
 COUNTED: dict[Quantity, str] = {"positions": "positions", "pairs": "query-key pairs", "flops": "FLOPs"}
+EXAMPLE_PROMPT, EXAMPLE_NEW = ("The", " cat", " sat"), 48  # before a model is loaded, and so before there are ids
 _RACE = "loupe_race"
 
 
 def page() -> None:
-    """Choose, race, see what it cost."""
-    lab(
+    """The answer by formula, then the race that measures it, and what it cost."""
+    shell.lab(
         "With and without the KV cache",
-        "What does it cost to run the whole sequence again for every token, and from which step on does keeping "
-        "keys and values pay?",
+        "What does it cost to run the whole sequence again for every token, and from which step on does the cache pay?",
     )
-    engine = live.engine()
-    setup = ask(engine, runtime().hosting) if engine is not None else None
+    stage = shell.stage()
+    places = Places(stage.answer.empty(), stage.picture.empty())
+    if live.loaded_engine() is None:
+        _say_computed(places, len(EXAMPLE_PROMPT), EXAMPLE_NEW, None, run="before")
+    with stage.controls:
+        engine = live.engine()
+        setup = ask(engine, runtime().hosting) if engine is not None else None
     if engine is None or setup is None:
         return
-    source("computed", words.expected(len(setup.prompt_ids), setup.new_tokens))
-    steps = progress.task("race", "Race", _begin(engine, setup), inputs=setup, meanwhile=lambda: _lanes(engine, setup))
+    was_found = bool(progress.result_of("race", setup))
+    if not was_found:
+        _say_computed(places, len(setup.prompt_ids), setup.new_tokens, engine.info.shape)
+    with stage.below:
+        steps = progress.task(
+            "race",
+            "Measure it here: a race of both",
+            _begin(engine, setup),
+            inputs=setup,
+            again="Race again",
+            meanwhile=lambda: _lanes(engine, setup),
+            is_primary=True,
+        )
+        source("computed", words.expected(len(setup.prompt_ids), setup.new_tokens))
+        if steps:
+            _lanes(engine, setup)
+    if steps and not was_found:
+        st.rerun()  # the answer, further up, is about this now
     if steps:
-        _lanes(engine, setup)
-        _results(engine, setup, steps)
+        _results(places, engine, setup, steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the answer and its picture stand; what is put there later takes the place of what was there."""
+
+    answer: DeltaGenerator
+    picture: DeltaGenerator
+
+
+def _say_computed(places: Places, prompt_len: int, new_tokens: int, shape: ModelShape | None, run: str = "now") -> None:
+    said, plot = answer.computed(prompt_len, new_tokens, shape), answer.counted_plot(prompt_len, new_tokens)
+    _say(places, said, plot, ("computed", "N·P + N(N − 1)/2 against P + N − 1"), run)
+
+
+def _say(
+    places: Places, said: shell.Answer, plot: picture.Plot, origin: tuple[shell.Source, str], run: str = "now"
+) -> None:
+    """`run` tells apart what is shown before the model is there, and what then takes its place."""
+    with places.answer.container():
+        shell.answer(said, *origin, key=f"answer_{run}")
+    with places.picture.container():
+        picture.show(plot, key=f"race_so_far_{run}", size="mid")
 
 
 def _begin(engine: LLMEngine, setup: Setup) -> Callable[[progress.TaskProgress], Future[tuple[RaceStep, ...]]]:
@@ -79,32 +125,42 @@ def _lanes(engine: LLMEngine, setup: Setup) -> None:
         lanes.show(race, engine.tokenizer, charts.palette())
 
 
-def _results(engine: LLMEngine, setup: Setup, steps: tuple[RaceStep, ...]) -> None:
+def _results(places: Places, engine: LLMEngine, setup: Setup, steps: tuple[RaceStep, ...]) -> None:
     paid = bill(steps, len(setup.prompt_ids), engine.info.shape)
     if len(steps) < setup.new_tokens:
         st.text(f"Stopped after {len(steps):,} of {setup.new_tokens:,} steps; what follows is about those.")
-    section("What it cost")
+    origin = f"here, just now, on {_machine(engine)}: wall clock around each forward pass, device synchronised."
+    _say(places, answer.measured(paid), answer.measured_plot(paid), ("measured", origin))
     st.text(words.times(paid))
-    source(
-        "measured", f"here, just now, on {_machine(engine)}: wall clock around each forward pass, device synchronised."
-    )
-    with st.expander("What is timed, and how it is kept fair"):
-        st.text(words.FAIR)
-    log = controls.switch("Logarithmic scale", url="log")
-    _two_charts(paid, "ms", log)
-    section("What was run", words.counted(paid))
+    part = shell.details("Time of each step, and how it is kept fair", key="race_times", controls=("log",))
+    if part:
+        with part:
+            st.text(words.FAIR)
+            _two_charts(paid, "ms", log=controls.switch("Logarithmic scale", url="log"))
+            source("measured", origin)
+    part = shell.details("What was run: positions, pairs, FLOPs", key="race_counts", controls=("count",))
+    if part:
+        with part:
+            _counts(engine, paid)
+    part = shell.details("The same tokens?", key="race_tokens")
+    if part:
+        with part:
+            st.text(words.agreement(steps))
+            texts = bridge.token_labels(engine, [step.token_id for step in steps])
+            charts.show(figures.disagreement(steps), key="race-difference", table=table.step_rows(steps, texts))
+
+
+def _counts(engine: LLMEngine, paid: Bill) -> None:
+    st.text(words.counted(paid))
     quantities = [q for q in QUANTITIES if q != "ms" and (q != "flops" or knows_arithmetic(engine.info.shape))]
     quantity = controls.choice(
         "Count", quantities, url="count", default="positions", words=lambda q: COUNTED[q], style="segments"
     )
-    _two_charts(paid, quantity, log)
+    _two_charts(paid, quantity, log=False)
     source("computed" if quantity == "flops" else "measured", _origin(engine, paid, quantity))
-    section("The same tokens?", words.agreement(steps))
-    texts = bridge.token_labels(engine, [step.token_id for step in steps])
-    charts.show(figures.disagreement(steps), key="race-difference", table=table.step_rows(steps, texts))
 
 
-def _two_charts(paid: Bill, quantity: Quantity, log: bool) -> None:
+def _two_charts(paid: Bill, quantity: Quantity, *, log: bool) -> None:
     for place, running in zip(st.columns(2, gap="medium"), (False, True), strict=True):
         figure = (figures.in_all if running else figures.per_step)(paid, quantity, log=log)
         with place:

@@ -60,12 +60,11 @@ def bounds(hosting: Hosting, prefill_chunk: int) -> Bounds:
 def ask(engine: LLMEngine, hosting: Hosting) -> Setup | None:
     """The controls. None where there is nothing to race over yet, and the page says what to do."""
     limits = bounds(hosting, engine.config.prefill_chunk)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        source = controls.choice("Prompt", [HERE, ON_STEP], url="from", default=HERE, style="segments")
-        draw = controls.choice("Draw", [GREEDY, SAME_U], url="draw", default=GREEDY, style="segments")
-        new_tokens = controls.whole(
-            "New tokens, N", url="n", default=48, low=1, high=limits.new_tokens, hint="End tokens do not end the race."
-        )
+    source = controls.choice("Prompt", [HERE, ON_STEP], url="from", default=HERE)
+    new_tokens = controls.whole(
+        "New tokens, N", url="n", default=48, low=1, high=limits.new_tokens, hint="End tokens do not end the race."
+    )
+    draw = controls.choice("Sampling", [GREEDY, SAME_U], url="draw", default=GREEDY)
     sampling, seed = SamplingParams(temperature=0), 0
     if source == ON_STEP:
         session = live.session_or_offer("A race over the Step page's prompt")

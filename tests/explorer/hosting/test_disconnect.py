@@ -156,7 +156,7 @@ def test_a_thousand_sessions_opened_and_abandoned_leave_nothing_behind(server, c
 
 
 def _threads() -> int:
-    """Threads but for the one that PyTorch's second team may need, which comes and goes with how busy the machine is."""
+    """Threads but for the one of PyTorch's second team, which comes and goes with how busy the machine is."""
     return sum(thread.name != "loupe-second-team" for thread in threading.enumerate())
 
 

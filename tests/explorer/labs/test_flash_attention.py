@@ -10,10 +10,11 @@ from streamlit.testing.v1 import AppTest
 
 from engine.tiles import HeadInputs, exact
 from explorer.components import tile_walk
-from explorer.labs.flash_attention import walking
-from explorer.labs.flash_attention.figures import matrix_figure, traffic_figure
+from explorer.labs.flash_attention import answer, walking
+from explorer.labs.flash_attention.figures import matrix_figure
 from explorer.labs.flash_attention.traffic import Setting, rows, sweep, traffic
 from explorer.live.frame import read_plane, unpack
+from tests.explorer.labs.answers import answer_of, unfold
 
 APP = str(Path(__file__).resolve().parents[3] / "app.py")
 HALF = Setting(head_dim=128, dtype_bytes=2, query_rows=128, tile_keys=64)
@@ -67,19 +68,30 @@ def test_a_prompt_shorter_than_a_tile_holds_no_more_than_its_own_square():
     assert traffic(5, HALF).tile == 5 * 5 * 4
 
 
-def test_the_figures_carry_the_rows_and_mark_the_session():
+def test_the_figure_carries_the_rows_and_marks_the_session():
     swept, here = sweep(HALF, (16, 4096)), traffic(100, HALF)
-    for figure, fields in (
-        (traffic_figure(swept, HALF, here), ("naive", "no_reuse", "ideal")),
-        (matrix_figure(swept, HALF, here), ("matrix", "decode_row", "tile")),
-    ):
-        *curves, mark = figure.data
-        assert [list(curve.y) for curve in curves] == [[getattr(row, f) for row in swept] for f in fields]
-        assert list(mark.y) == [getattr(here, f) for f in fields]
-        assert figure.layout.xaxis.type == figure.layout.yaxis.type == "log"
-        assert "d = 128, b = 2, tile 128 × 64" in curves[0].hovertemplate
-    assert len(traffic_figure(swept, HALF, None).data) == 3
+    *curves, mark = matrix_figure(swept, HALF, here).data
+    fields = ("matrix", "decode_row", "tile")
+    assert [list(curve.y) for curve in curves] == [[getattr(row, f) for row in swept] for f in fields]
+    assert list(mark.y) == [getattr(here, f) for f in fields]
+    assert "d = 128, b = 2, tile 128 × 64" in curves[0].hovertemplate
     assert [row["N"] for row in rows(swept)] == [16, 4096]
+
+
+def test_the_answer_counts_bytes_by_hand():
+    assert answer.sentence(traffic(4096, Setting(64, 2, 128, 128))).plain == (
+        "Over a prompt of 4,096 tokens, unfused attention moves 136 MB per head and layer. FlashAttention moves 34.6 "
+        "MB, 3.94 times less, and holds one tile of scores, 65.5 kB, in place of 33.6 MB."
+    )  # 4·4096²·2 + 4·4096·64·2 = 136.3 MB; 2·4096·64·(2 + 2·32) = 34.6 MB; 128·128·4 = 65,536 B; 4096²·2 = 33.6 MB
+
+
+def test_the_picture_marks_the_length_asked_about_and_the_runs_own():
+    swept = sweep(HALF, (16, 100, 4096))
+    plot = answer.moved(swept, HALF, traffic(4096, HALF), traffic(100, HALF)).payload()
+    unfused, tiled, run = plot["points"]
+    lines = [line["at"] for line in plot["lines"]]
+    assert (unfused["at"], tiled["at"], run["at"]) == (lines[0][2], lines[1][2], lines[1][1])
+    assert run["label"] == "your run, 100 tokens"
 
 
 def test_the_component_is_one_module_with_nothing_left_to_import():
@@ -121,9 +133,10 @@ def test_without_a_run_the_bytes_are_there_and_the_walk_says_what_it_needs():
     page = opened(n="1024", d="64")
     assert not page.exception
     assert "needs a run" in words(page)
-    assert "At N = 1,024" in words(page)
+    assert answer_of(page).startswith("Over a prompt of 1,024 tokens")
     assert not walks(page)
-    assert len(page.get("plotly_chart")) == 2
+    assert not page.get("plotly_chart")
+    assert len(unfold(page, "tiles_held").get("plotly_chart")) == 1
 
 
 def test_a_run_begun_here_is_walked_and_a_link_opens_layer_head_and_tile():

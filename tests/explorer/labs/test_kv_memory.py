@@ -14,12 +14,13 @@ from engine.errors import InvalidSettings
 from engine.records import MemoryUse
 from engine.shapes import NAMED, from_config, from_json, read
 from engine.studies.key_records import KeyChange
-from explorer.labs.kv_memory import cache_pictures, figures, memory, pictures, queries
+from explorer.labs.kv_memory import answer, cache_pictures, figures, memory, pictures, queries
 from explorer.labs.kv_memory.allocation import POLICIES, allocate, block_owners, read_lengths
 from explorer.labs.kv_memory.capacity import Room
 from explorer.labs.kv_memory.variants import kinds
 from explorer.labs.model_choice import name_of
 from explorer.pages.theme import PALETTES
+from tests.explorer.labs.answers import answer_of, unfold
 
 DARK = PALETTES["dark"]
 LLAMA = NAMED["Llama 3.1 8B"].shape
@@ -58,7 +59,7 @@ def test_a_sequence_takes_whole_blocks():
 def test_gqa_with_4_queries_a_key_head_takes_a_quarter_of_mha_and_8_times_mqa():
     own, mha, mqa = kinds(LLAMA)
     assert own.is_own and not mha.is_own and not mqa.is_own
-    assert "4 queries a key head" in own.name
+    assert "4 query heads per KV head" in own.name
     per_token = [kind.shape.kv_bytes_per_token(2) for kind in (own, mha, mqa)]
     assert per_token == [131_072, 524_288, 16_384]
 
@@ -76,7 +77,7 @@ def test_a_window_is_shown_beside_the_same_model_without_it():
 
 
 def test_what_the_model_is_already_is_not_shown_twice():
-    assert [kind.name for kind in kinds(GPT3)] == ["as it is: MHA", "MQA: one key head for all"]
+    assert [kind.name for kind in kinds(GPT3)] == ["this model: MHA", "MQA: one KV head"]
     assert len(kinds(NAMED["Falcon 7B"].shape)) == 2
 
 
@@ -275,10 +276,6 @@ def opened(**asked: str) -> AppTest:
     return page
 
 
-def headline(page: AppTest) -> list[str]:
-    return [metric.value for metric in page.metric[:4]]
-
-
 def words(page: AppTest) -> str:
     return "\n".join(element.value for element in page.text)
 
@@ -286,13 +283,39 @@ def words(page: AppTest) -> str:
 @pytest.mark.usefixtures("app_server")
 def test_the_page_calculates_what_its_link_asks_for():
     page = opened(model="GPT-3 175B", ctx="2,048", kv="fp16", w="fp16", on="another amount", gb="640", use="1")
-    assert headline(page) == ["4.72 MB", "9.66 GB", "349 GB", "30"]
-    assert len(page.get("plotly_chart")) == 5  # three of the calculator, two of allocation
+    assert answer_of(page) == (
+        "GPT-3 175B keeps 4.72 MB per token: a conversation of 2,048 tokens takes 9.66 GB, "
+        "and 30 of them fit on 640 GB of memory beside the weights."
+    )  # 2 · 96 layers · 12,288 wide · 2 B = 4,718,592 B; × 2,048 = 9.66 GB; ⌊(640 − 349 GB) ÷ 9.66 GB⌋ = 30
+    assert not page.get("plotly_chart"), "what is folded is not drawn"
+    unfold(page, "kv_fit", "kv_batch", "kv_paging")
+    assert len(page.get("plotly_chart")) == 4  # two of the calculator, two of allocation
+
+
+def test_the_answer_counts_bytes_and_sessions_of_the_8b_by_hand():
+    room = Room(NAMED["Llama 3.1 8B"].shape, 80e9, 0.9, 2, 2)
+    assert answer.sentence("Llama 3.1 8B", room, 8192, "one H100 SXM").plain == (
+        "Llama 3.1 8B keeps 131 kB per token: a conversation of 8,192 tokens takes 1.07 GB, "
+        "and 52 of them fit on one H100 SXM beside the weights."
+    )  # 2 · 32 · 8 · 128 · 2 B = 131,072; × 8,192 = 1.0737 GB; (72 − 16.06) ÷ 1.0737 = 52.1
+    assert "The longest that does has 426,784 tokens." in (
+        answer.sentence("Llama 3.1 8B", room, 1_048_576, "one H100 SXM").plain
+    )  # (72 − 16.0605 GB) ÷ 131,072 B = 426,784.3 tokens, and 426,784 is 26,674 blocks of 16
+
+
+def test_the_bar_holds_the_memory_whole_and_the_dot_stands_on_its_curve():
+    room = Room(NAMED["Llama 3.1 8B"].shape, 80e9, 0.9, 2, 2)
+    (bar,) = answer.memory_bar(room, 8192, "here").payload()["rows"]
+    shares = [part["share"] for part in bar["parts"]]
+    assert shares[:2] == pytest.approx([16.0605 / 80, 52 * 1.07374 / 80], abs=1e-4)
+    assert sum(shares) == pytest.approx(1, abs=1e-4)
+    plot = answer.by_length(room, 8192, kinds(room.shape)).payload()
+    assert plot["points"][0]["at"] in plot["lines"][0]["at"]
 
 
 @pytest.mark.usefixtures("app_server")
 def test_weights_that_do_not_fit_are_said_so():
-    assert "more than the 72.0 GB that may be used" in words(opened(model="Llama 3.1 70B"))
+    assert "more than the 72.0 GB that may be used" in answer_of(opened(model="Llama 3.1 70B"))
 
 
 @pytest.mark.usefixtures("app_server")
@@ -300,7 +323,7 @@ def test_a_pasted_config_is_computed_and_a_bad_one_names_the_field_and_the_fix()
     config = json.dumps({**NAMED["Llama 3.2 1B"].config, "use_cache": True})
     page = opened(**{"from": "a config"})
     page.text_area[0].set_value(config).run()
-    assert headline(page)[0] == "32.8 kB"
+    assert "keeps 32.8 kB per token" in answer_of(page)
     assert from_json("".join(page.query_params["config"])) == NAMED["Llama 3.2 1B"].shape
     page.text_area[0].set_value('{"model_type": "llama", "num_hidden_layers": 2}').run()
     assert not page.exception
@@ -322,8 +345,8 @@ HYBRID = {
 @pytest.mark.usefixtures("app_server")
 def test_a_hybrid_shows_its_cache_and_says_what_is_not_counted():
     page = opened(**{"from": "a config", "config": json.dumps(HYBRID), "ctx": "8,192"})
-    assert headline(page) == ["24.6 kB", "201 MB"]
-    assert page.metric[0].help == "24,576 B, over all layers"
+    assert answer_of(page).endswith("keeps 24.6 kB per token: a conversation of 8,192 tokens takes 201 MB.")
+    assert next(iter(unfold(page, "kv_numbers").table[0].value["bytes"])) == "24,576"
     assert "36 of 48 layers keep a state in place of keys and values" in words(page)
     assert "How many sessions fit is not computed" in words(page)
 
@@ -332,8 +355,8 @@ def test_a_hybrid_shows_its_cache_and_says_what_is_not_counted():
 def test_a_doubt_stands_above_the_numbers_and_none_is_to_the_byte():
     config = {**NAMED["Llama 3.1 8B"].config, "num_kv_shared_layers": 4}
     page = opened(**{"from": "a config", "config": json.dumps(config)})
-    assert headline(page)[0] == "≈ 131 kB"
-    assert page.metric[0].help.startswith("Not to the byte")
+    assert "keeps ≈ 131 kB per token" in answer_of(page)
+    assert next(iter(unfold(page, "kv_numbers").table[0].value["bytes"])).startswith("Not to the byte")
     assert "num_kv_shared_layers: not known of a llama" in words(page)
     assert "131,072 B per token" not in "".join(caption.value for caption in page.caption)
 
@@ -343,7 +366,7 @@ def test_a_type_that_is_not_known_is_refused_where_a_field_may_say_what_is_cache
     config = {**NAMED["Llama 3.1 8B"].config, "model_type": "https://evil.example", "attn_period": 3}
     page = opened(**{"from": "a config", "config": json.dumps(config)})
     assert "attn_period may say what its layers cache" in words(page)
-    assert not page.metric
+    assert not page.markdown, "there is no answer"
 
 
 @pytest.mark.parametrize(
@@ -363,7 +386,7 @@ def test_a_pasted_model_is_called_what_it_calls_itself_unless_that_is_an_address
 @pytest.mark.usefixtures("app_server")
 def test_a_link_with_a_config_shows_it():
     config = json.dumps(dict(NAMED["Llama 3.2 1B"].config))
-    assert headline(opened(**{"from": "a config", "config": config}))[0] == "32.8 kB"
+    assert "keeps 32.8 kB per token" in answer_of(opened(**{"from": "a config", "config": config}))
 
 
 @pytest.mark.usefixtures("app_server")
@@ -380,7 +403,7 @@ def test_the_live_part_shows_three_numbers_that_agree_and_moves_keys():
     per_token = 2 * 2 * 2 * 16 * 4  # key and value, 2 layers, 2 heads, 16 wide, 4 bytes
     assert f"agree to the byte: {11 * per_token:,} B" in words(page)
     assert "paged: 5 of 16 slots empty" in words(page)
-    page.button(key="moved keys_begin").click().run()
+    unfold(page, "kv_moved").button(key="moved keys_begin").click().run()
     for _ in range(20):
         if "Layer 0" in words(page):
             break

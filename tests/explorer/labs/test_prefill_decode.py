@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,7 +11,7 @@ from engine.measure.hardware import HARDWARE
 from engine.shapes import NAMED
 from engine.studies.chunk_sizes import ChunkRun, ChunkStudy
 from engine.studies.prefill_and_decode import PhaseTimes
-from explorer.labs.prefill_decode import figures, table, words
+from explorer.labs.prefill_decode import answer, figures, table, words
 from explorer.labs.prefill_decode.priced import Rates, Sizes, request, sweep_of, turning_prompt
 
 SHAPE_8B = NAMED["Llama 3.1 8B"].shape
@@ -90,6 +91,41 @@ def test_the_pair_is_told_by_its_totals_and_by_one_token_of_either_phase():
     assert "in both, 502" in told
     assert "500 + 3 took 1.04 s, 3 + 500 took 10 s: 9.6 times as long" in told
     assert "A token of the long prompt cost 2.00 ms, one of the long answer 20.00 ms" in told
+
+
+def test_the_answer_of_a_measured_pair_by_hand():
+    assert answer.measured((LONG, SHORT)).plain == (
+        "500 prompt tokens and 3 new ones took 1.04 s, 3 and 500 took 10 s: 9.62 times as long. "
+        "A prompt token cost 2.00 ms, a new one 20.0 ms."
+    )  # 1000 + 2 · 20 ms; 30 + 499 · 20 ms; 1000 ÷ 500
+    stopped = PhaseTimes(3, 500, (30.0,), (20.0,) * 40)
+    assert "took 830 ms until it was stopped." in answer.measured((LONG, stopped)).plain
+    first, second = answer.measured_bars((LONG, SHORT)).payload()["rows"]
+    assert [part["share"] for part in second["parts"]] == [0.003, 0.997]  # 30 and 9,980 of 10,010 ms
+    assert first["said"] == "1.04 s"
+
+
+def test_the_answer_by_formula_by_hand():
+    pair = [request(IN_BF16, 500, 20), request(IN_BF16, 20, 500)]
+    said = answer.computed("It", pair, H100).plain
+    assert said == (
+        "On one H100, It takes 92.6 ms at least for 500 prompt tokens and 20 new ones, and 2.25 s for 20 and 500: "
+        "24.2 times as long. Prefill is compute-bound, decode memory-bound."
+    )  # 7.1 ms and 19 steps of 4.50 ms, 15.01 GB and 0.07 GB of cache; 4.48 ms and 499 steps of 4.49 ms
+
+
+def test_the_answer_of_a_run_takes_the_median_of_steps_that_were_alone():
+    def record(ms: float, *, batch: int = 1, fed: int = 1) -> SimpleNamespace:
+        timing = SimpleNamespace(forward_ms=ms)
+        return SimpleNamespace(timing=timing, batch_size=batch, reused_tokens=0, input_ids=(0,) * fed)
+
+    run = answer.run_times([record(30, fed=10), record(20), record(22), record(90, batch=2), record(24)])
+    assert run is not None
+    assert answer.of_run(run).plain == (
+        "In your run, one forward pass over the 10 prompt tokens took 30.0 ms, 3.00 ms a token. "
+        "A decode step took 22.0 ms for one token: 7.33 times as long."
+    )
+    assert answer.run_times([record(30, fed=10)]) is None, "nothing was decoded yet"
 
 
 def test_a_pair_that_was_stopped_is_not_compared():

@@ -9,6 +9,7 @@ from engine.studies.prefill_and_decode import Phases
 from explorer.labs.prefill_decode.measured import run
 from explorer.labs.progress import Job
 from tests.engine.quick_machine import measure_quickly
+from tests.explorer.labs.answers import answer_of, unfold
 
 
 @pytest.fixture(autouse=True)
@@ -49,19 +50,21 @@ def test_the_pair_is_measured_and_as_many_tokens_go_through_in_both():
     page = done(opened(long="30", short="5"), "phases")
     assert "As many tokens go through the model in both, 34" in said(page)
     assert "30 + 5 took" in said(page)
-    first = page.table[0].value
+    assert answer_of(page).startswith("30 prompt tokens and 5 new ones took")
+    first = unfold(page, "pd_measured").table[0].value
     assert list(first["request"]) == ["30 + 5", "30 + 5", "5 + 30", "5 + 30"]
     assert list(first["phase"]) == ["prefill", "decode"] * 2
 
 
 def test_pieces_of_every_size_are_measured_and_their_caches_compared():
-    page = done(opened(p="16"), "pieces")
+    page = done(opened(p="16"), "pieces")  # the link opens the part
     assert "One pass over 16 tokens took" in said(page)
     assert "the same to rounding, not bit for bit" in said(page)
 
 
 def test_a_measured_machine_puts_the_least_time_beside_the_measured_one():
-    page = done(done(opened(long="12", short="3"), "machine"), "phases")
+    page = unfold(opened(long="12", short="3"), "pd_machine", "pd_measured")
+    page = done(done(page, "machine"), "phases")
     assert "its ridge is at" in said(page).replace("\\", "")
     assert any({"time", "at least", "times the least"} <= set(shown.value.columns) for shown in page.table)
     assert "this machine, measured" in page.selectbox(key="on").options
@@ -80,7 +83,9 @@ def test_a_stopped_measurement_gives_what_was_measured(pool):
 
 
 def test_the_8b_on_an_h100_is_computed_without_a_run():
-    told = said(opened(cl="500", cs="20"))
+    page = opened(cl="500", cs="20")
+    assert answer_of(page).startswith("On one H100 SXM, Llama 3.1 8B takes")
+    told = said(unfold(page, "pd_bounds"))
     assert "ridge of H100 SXM is 295 FLOP per byte" in told
     assert "from 295." in told
     assert "One request alone" in told
@@ -103,7 +108,7 @@ def test_a_pair_longer_than_the_model_reads_is_cut_in_words_or_refused_in_words(
 
 def test_in_a_class_the_machine_is_not_measured_and_runs_are_short(monkeypatch):
     monkeypatch.setenv("LOUPE_MODE", "hosted")
-    page = opened()
+    page = unfold(opened(p="8"), "pd_machine")
     assert not any(button.key == "machine_begin" for button in page.button)
     assert "not measured in a class" in said(page)
     assert page.number_input(key="long").max == 64

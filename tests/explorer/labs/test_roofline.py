@@ -16,7 +16,7 @@ from engine.shapes import NAMED, from_config
 from explorer.hosting import runtime
 from explorer.labs.kv_memory.variants import kinds
 from explorer.labs.progress import Stopped
-from explorer.labs.roofline import example, figures, levers
+from explorer.labs.roofline import answer, example, figures, levers
 from explorer.labs.roofline.curves import batch_curve
 from explorer.labs.roofline.levers import bars, move
 from explorer.labs.roofline.lower_bounds import (
@@ -34,6 +34,7 @@ from explorer.labs.roofline.two_precisions import Pair, PrecisionRun, run_both
 from explorer.pages.theme import PALETTES
 from tests.engine.architectures import loaded, tiny_engine, tiny_model
 from tests.engine.quick_machine import measure_quickly
+from tests.explorer.labs.answers import answer_of, unfold
 
 LARGE, H100 = NAMED["Llama 3.1 70B"].shape, published(HARDWARE["H100 SXM"])
 COLOURS = PALETTES["dark"]
@@ -208,7 +209,7 @@ def test_the_attention_lever_and_the_memory_lab_have_one_number_for_one_cache():
     assert bytes_each["a key head per query head"] == 61 * 128 * (192 + 128) * 2 == 4_997_120
     ways = {kind.name: kind.shape.kv_bytes_per_token(2) for kind in kinds(model)}
     assert ways["MLA's keys and values written out"] == bytes_each["a key head per query head"]
-    assert ways["MQA: one key head for all"] == bytes_each["one key head"]
+    assert ways["MQA: one KV head"] == bytes_each["one key head"]
 
 
 def test_a_point_of_the_roofline_follows_the_lever():
@@ -355,14 +356,51 @@ def measured_here(page: AppTest) -> None:
 def test_the_page_opens_without_a_model_and_loads_none(app_server):
     page = opened()
     assert "This roofline needs a run" in texts(page)
-    assert next(warning.value for warning in page.warning).startswith("1 × H100 SXM does not hold this")
     assert not runtime.runtime().pool._loadings
-    assert len(page.get("plotly_chart")) == 4
+    assert answer_of(page) == (
+        "One decode step of Llama 3.1 70B on one H100 SXM cannot take less than 41.7 ms: "
+        "it is memory-bound, and only 0.3 % of the arithmetic is used. Holding it takes 2 of them."
+    )
+    assert not page.get("plotly_chart"), "what is folded is not drawn"
+
+
+def test_the_answer_of_the_70b_by_hand():
+    shape, rates = NAMED["Llama 3.1 70B"].shape, published(HARDWARE["H100 SXM"])
+    floor = floor_of(shape, rates, 2048, Levers())
+    # 139.0 GB of weights and 0.67 GB of cache at 3.35 TB/s. Read are 80 layers of
+    # 8192·(2·8192 + 2·1024 + 3·28672) and the head of 8192·128256, in two bytes each.
+    weights = 2 * (80 * 8192 * (2 * 8192 + 2 * 1024 + 3 * 28_672) + 8192 * 128_256)
+    cache = 2 * 80 * 8 * 128 * 2 * 2049  # 2,048 tokens read and one written
+    assert floor.token_s == pytest.approx((weights + cache) / 3.35e12, rel=1e-3)
+    used = (weights + 4 * 80 * 8192 * 2049) / 989.4e12 / floor.token_s  # two operations a weight, four a score
+    assert used == pytest.approx(0.0034, abs=1e-4)
+    said = answer.sentence("it", floor, rates, Levers()).plain
+    assert "41.7 ms" in said and "only 0.3 % of the arithmetic" in said
+
+
+def test_the_answer_says_when_arithmetic_bounds_a_step_and_what_was_moved():
+    shape, rates = NAMED["Llama 3.1 8B"].shape, published(HARDWARE["H100 SXM"])
+    levers_of = Levers(batch=1024)
+    said = answer.sentence("it", floor_of(shape, rates, 128, levers_of), rates, levers_of, "batch 1024").plain
+    assert said.startswith("One decode step of it on one H100 SXM (batch 1024) cannot take less than")
+    assert "it is compute-bound, and only" in said and "of the bandwidth is used" in said
+
+
+def test_every_step_stands_on_the_roof_at_its_own_intensity():
+    shape, rates = NAMED["Llama 3.1 8B"].shape, published(HARDWARE["H100 SXM"])
+    points = computed_points(shape, rates, 2048, Levers())
+    plot = answer.roofline(points, rates, Levers(), named=("decode, batch 1",)).payload()
+    assert [dot["label"] for dot in plot["points"] if dot["label"]] == ["decode, batch 1"]
+    roof = plot["lines"][0]["at"]
+    for x, y in (dot["at"] for dot in plot["points"]):
+        left, right = max(p for p in roof if p[0] <= x), min(p for p in roof if p[0] >= x)
+        slope = (right[1] - left[1]) / (right[0] - left[0]) if right != left else 0
+        assert y == pytest.approx(left[1] + slope * (x - left[0]), abs=2e-3)
 
 
 def test_a_link_sets_model_hardware_and_levers(app_server):
     page = opened(model="GPT-2", on="TPU v5e", ctx="512", w_on="true", w="int8", d_on="true", d="4")
-    assert not page.warning
+    assert "on 4 × TPU v5e (weights int8, 4 devices)" in answer_of(page)
     (bars_chart,) = (c for c in page.get("plotly_chart") if "Time per token" in c.proto.alt)
     spec = json.loads(bars_chart.proto.spec)
     assert "all switched on" in spec["data"][0]["y"][-1]
@@ -376,6 +414,7 @@ def test_a_model_that_cannot_be_read_leaves_the_rest_of_the_page(app_server):
     assert not page.exception
     assert "The config has no num_hidden_layers" in texts(page)
     page.text_area(key="pasted_config").set_value(json.dumps(dict(NAMED["GPT-2"].config))).run()
+    unfold(page, "roof_numbers")
     assert ("million parameters", "124") in [(metric.label, metric.value) for metric in page.metric]
 
 
@@ -405,7 +444,7 @@ def test_the_loaded_model_is_priced_as_it_is_loaded(app_server, quick_machine):
     measured_here(page)
     page.session_state["from"] = "the loaded model"
     page.selectbox(key="on").set_value("This machine").run()
-    assert not page.exception
+    unfold(page, "roof_levers")
     (chart,) = (c for c in page.get("plotly_chart") if "Time per token" in c.proto.alt)
     assert "weights fp32, cache fp32" in json.loads(chart.proto.spec)["data"][0]["y"][0]
 
@@ -423,6 +462,7 @@ def test_a_class_measures_nothing_and_loads_no_second_model(app_server, monkeypa
     monkeypatch.setenv("LOUPE_MODE", "hosted")
     page = opened()
     page.button(key="prefill_here").click().run()
+    unfold(page, "roof_precisions")
     assert "measuring the machine would slow everybody down" in texts(page)
     assert "a second model is not loaded here" in texts(page)
     assert not [button for button in page.button if button.key in ("machine_begin", "precisions_begin")]

@@ -8,7 +8,7 @@ from engine.costs.shape import ModelShape
 from engine.costs.sizes import CachedLayers
 from engine.shapes import NAMED
 from engine.studies.uncached import RaceStep, Turn
-from explorer.labs.without_cache import figures
+from explorer.labs.without_cache import answer, figures
 from explorer.labs.without_cache.table import quantity_rows, step_rows
 from explorer.labs.without_cache.totals import Bill, bill, formula
 
@@ -140,3 +140,23 @@ def test_tables_hold_what_the_charts_show():
     drawn = step_rows(race(3, [1, 1], [2, 2]), ["<b>", " cat"])
     assert drawn[0]["token"] == "<b>"
     assert drawn[1]["same"] is True
+
+
+def test_the_answer_counts_by_hand():
+    assert answer.computed(3, 48, None).plain == (
+        "To write 48 tokens after 3 prompt tokens, 50 tokens run through the model with the KV cache, 1,272 without "
+        "it: 25.4 times as many."
+    )  # 3 + 47; 48 · 3 + 48 · 47 ÷ 2
+    weights = 2 * SMOL.parameters.matmul
+    with_it, without = answer.operations(1, 2, SMOL)  # a prefill of one token, then one token, or both again
+    assert with_it == pytest.approx(2 * weights, rel=0.01)
+    head = 2 * SMOL.vocab_size * SMOL.hidden_size  # logits are computed for the last token alone
+    assert without == pytest.approx(3 * weights - head, rel=0.01)
+
+
+def test_the_picture_adds_up_what_the_answer_says():
+    cached, uncached = answer.counted_plot(3, 48).payload()["points"]
+    assert (cached["label"], uncached["label"]) == ("50", "1,272")
+    paid = bill(race(3, [30.0, 10.0, 10.0], [30.0, 40.0, 50.0]), 3, SMOL)
+    assert [point["label"] for point in answer.measured_plot(paid).payload()["points"]] == ["50.0 ms", "120 ms"]
+    assert answer.measured(paid).plain.startswith("3 tokens took 50.0 ms with the KV cache and 120 ms without it: 2.4")

@@ -15,6 +15,7 @@ from explorer.labs.without_cache.page import started
 from explorer.labs.without_cache.setup import Bounds, Setup, bounds
 from explorer.labs.without_cache.totals import Bill, bill
 from explorer.pages.theme import PALETTES
+from tests.explorer.labs.answers import answer_of, unfold
 from tests.explorer.labs.test_without_cache import SMOL, race
 
 
@@ -51,8 +52,13 @@ def said(page: AppTest) -> str:
 def test_a_race_counts_what_the_formulas_say_and_draws_the_same_tokens():
     page = opened(prompt="abcd", n="12")  # a byte a token: P = 4
     assert "114 positions without the cache" in said(page)  # 12 x 4 + 12 x 11 / 2
+    assert answer_of(page).startswith(
+        "To write 12 tokens after 4 prompt tokens, 15 tokens run through the model with the KV cache, 114 without it: "
+        "7.6 times as many"
+    )
     raced(page)
-    told = said(page)
+    assert answer_of(page).startswith("12 tokens took")
+    told = said(unfold(page, "race_times", "race_counts", "race_tokens"))
     assert "Counted in the loops, and equal to the formulas: 12·4 + 12·11/2 = 114 positions" in told
     assert "4 + 12 − 1 = 15 with it" in told
     assert "Both sampled the same 12 token ids" in told
@@ -62,10 +68,10 @@ def test_a_race_counts_what_the_formulas_say_and_draws_the_same_tokens():
 @pytest.mark.usefixtures("app_server")
 def test_another_setup_shows_no_result_of_the_old_one():
     page = raced(opened(prompt="abcd", n="5"))
-    assert page.get("plotly_chart")
+    assert answer_of(page).startswith("5 tokens took")
     page.text_input(key="prompt").set_value("abcde").run()
     assert not page.exception
-    assert not page.get("plotly_chart")
+    assert answer_of(page).startswith("To write 5 tokens after 5 prompt tokens")
 
 
 @pytest.mark.usefixtures("app_server")
@@ -75,7 +81,7 @@ def test_the_step_pages_prompt_is_raced_without_moving_its_run():
     tab = runtime.runtime().tab_of(page.session_state["loupe_owner"])
     assert tab is not None and tab.workspace.active is not None
     before = tab.workspace.active.session.recipe
-    told = said(raced(page))
+    told = said(unfold(raced(page), "race_tokens"))
     assert "P = 11 prompt tokens" in told  # "The cat sat"
     assert "Both sampled the same 6 token ids" in told
     assert tab.workspace.active.session.recipe == before

@@ -1,0 +1,83 @@
+"""The lab's answer: the least time of a decode step, what bounds it, and where it stands under the roof."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from explorer.labs.charts import number_text
+from explorer.labs.picture import Line, Plot, log_axis, round_text
+from explorer.labs.picture import Point as Dot
+from explorer.labs.roofline.lower_bounds import Floor, Levers, Rates, devices_to_hold
+from explorer.labs.roofline.points import Point
+from explorer.labs.shell import Answer
+
+ROOF = 40  # points of the roof
+
+
+def sentence(name: str, floor: Floor, rates: Rates, levers: Levers, moved: str = "") -> Answer:
+    """The least a step takes, what bounds it, and what of the machine it uses. `moved` says the levers in words."""
+    place = f"one {rates.name}" if levers.devices == 1 else f"{levers.devices} × {rates.name}"
+    names = {
+        "name": name,
+        "place": "this machine" if rates.measured else place,
+        "moved": f" ({moved})" if moved else "",
+    }
+    what = "One token" if levers.drafted else "One decode step"
+    words = f"{what} of {{name}} on {{place}}{{moved}} cannot take less than {{least}}: it is {{bound}}"
+    numbers = {"least": number_text(floor.token_s, "s"), "bound": f"{floor.bound}-bound"}
+    if floor.compute_s is None:
+        words += " by bandwidth alone, because no peak is published."
+    elif floor.bound == "memory":
+        numbers |= {"used": _share(floor.compute_s / floor.memory_s)}
+        words += ", and only {used} of the arithmetic is used."
+    else:
+        numbers |= {"used": _share(floor.memory_s / floor.compute_s)}
+        words += ", and only {used} of the bandwidth is used."
+    needed = devices_to_hold(floor, rates)
+    if needed is not None and needed > levers.devices:
+        numbers |= {"needed": f"{needed:,}"}
+        words += " Holding it takes {needed} of them."
+    return Answer(words, numbers, names)
+
+
+def _share(part: float) -> str:
+    """A share of one as people say it: 0.00338 -> "0.3 %"."""
+    return f"{100 * part:.1f} %" if part < 0.1 else f"{100 * part:.0f} %"
+
+
+def roofline(points: Sequence[Point], rates: Rates, levers: Levers, *, named: Sequence[str]) -> Plot:
+    """What a second can do against operations per byte, and where steps stand. Points in `named` carry their name."""
+    bandwidth, peak = levers.devices * rates.bandwidth, rates.peak(levers.weights)
+    peak = levers.devices * peak if peak else None
+    spread = [point.intensity for point in points] + ([peak / bandwidth] if peak else [])
+    x = log_axis("arithmetic intensity, FLOP per byte moved", min(spread) / 2, max(spread) * 2)
+    ratio = (x.high / x.low) ** (1 / ROOF)
+    xs = sorted([x.low * ratio**i for i in range(ROOF + 1)] + ([peak / bandwidth] if peak else []))
+    roof = [min(peak, at * bandwidth) if peak else at * bandwidth for at in xs]
+    return Plot(
+        title=f"Roofline of {rates.name if levers.devices == 1 else f'{levers.devices} × {rates.name}'}",
+        note="a step stands on the roof where it is as fast as the machine allows",
+        x=x,
+        y=log_axis("FLOP per second", min(point.rate for point in points) / 2, max(roof), "FLOP/s"),
+        lines=(Line("at most", xs, roof, [number_text(at, "FLOP/s") for at in roof], "mute", wide=True),),
+        points=[_dot(point, named) for point in points],
+        where={at: f"{round_text(at)} FLOP per byte" for at in xs},
+        kinds=(("decode", "accent"), ("prefill", "forced")),
+        alt=f"Roofline of {rates.name} with {len(points)} steps under it",
+    )
+
+
+def _dot(point: Point, named: Sequence[str]) -> Dot:
+    words = (
+        f"{number_text(point.flops, 'FLOP')} ÷ {number_text(point.moved, 'B')} = {point.intensity:.3g} FLOP per byte\n"
+        f"{number_text(point.rate, 'FLOP/s')} in {number_text(point.seconds, 's')}"
+    )
+    return Dot(
+        point.name,
+        point.intensity,
+        point.rate,
+        words,
+        "accent" if point.phase == "decode" else "forced",
+        label=point.name if point.name in named else "",
+        hollow=not point.measured and point.name not in named,
+    )

@@ -1,0 +1,104 @@
+"""The lab's answer: what every token costs with the cache and without, counted by formula or measured in a race."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from engine.costs.flops import decode_flops, prefill_flops
+from engine.costs.shape import ModelShape
+from explorer.labs.charts import number_text
+from explorer.labs.picture import Line, Plot, Point, axis
+from explorer.labs.shell import Answer
+from explorer.labs.without_cache.totals import Bill, formula
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+WITH, WITHOUT = "with the cache", "without it"
+MOST_DOTS = 240  # of a curve
+
+
+def computed(prompt_len: int, new_tokens: int, shape: ModelShape | None) -> Answer:
+    """Tokens run through the model, and operations where the model's are known."""
+    counts = formula(prompt_len, new_tokens)
+    names = {"prompt": f"{prompt_len:,} prompt token{'' if prompt_len == 1 else 's'}", "new": f"{new_tokens:,}"}
+    numbers = {
+        "cached": f"{counts.cached:,}",
+        "uncached": f"{counts.uncached:,}",
+        "times": f"{counts.uncached / counts.cached:.3g}",
+    }
+    words = (
+        "To write {new} tokens after {prompt}, {cached} tokens run through the model with the KV cache, {uncached} "
+        "without it: {times} times as many"
+    )
+    if shape is None or not shape.knows_weights:
+        return Answer(f"{words}.", numbers, names)
+    with_it, without = operations(prompt_len, new_tokens, shape)
+    numbers |= {"flops": number_text(with_it, "FLOP"), "more": number_text(without, "FLOP")}
+    return Answer(f"{words}, {{more}} in place of {{flops}}.", numbers, names)
+
+
+def operations(prompt_len: int, new_tokens: int, shape: ModelShape) -> tuple[int, int]:
+    """Floating-point operations of all forward passes, with the cache and without; one row of logits each."""
+    lengths = range(prompt_len + 1, prompt_len + new_tokens)
+    first = prefill_flops(shape, prompt_len, last_logits_only=True)
+    cached = first + sum(decode_flops(shape, length, absorbed=False) for length in lengths)
+    return cached, first + sum(prefill_flops(shape, length, last_logits_only=True) for length in lengths)
+
+
+def measured(paid: Bill) -> Answer:
+    """What a race took, both loops."""
+    cached, uncached = paid.cached.total("ms") / 1e3, paid.uncached.total("ms") / 1e3
+    numbers = {"cached": number_text(cached, "s"), "uncached": number_text(uncached, "s")}
+    names = {"new": f"{paid.steps:,} token{'' if paid.steps == 1 else 's'}"}
+    words = "{new} took {cached} with the KV cache and {uncached} without it"
+    ahead = paid.ahead_from
+    if ahead is None:
+        return Answer(f"{words}: so few tokens that the cache did not pay.", numbers, names)
+    numbers |= {"times": f"{paid.ratio('ms'):.3g}", "ahead": f"{ahead:,}"}
+    if ahead == 0:
+        return Answer(f"{words}: {{times}} times as long, from the first step on.", numbers, names)
+    return Answer(f"{words}: {{times}} times as long. The cache pays from step {{ahead}} on.", numbers, names)
+
+
+def counted_plot(prompt_len: int, new_tokens: int) -> Plot:
+    """Tokens run so far, step by step, by formula."""
+    steps = range(new_tokens)
+    uncached = list(accumulate(prompt_len + step for step in steps))
+    cached = [prompt_len + step for step in steps]
+    return _plot("Tokens run through the model, added up", cached, uncached, "", [f"{n:,}" for n in uncached])
+
+
+def measured_plot(paid: Bill) -> Plot:
+    """Seconds so far, step by step, as they were measured."""
+    cached, uncached = ([ms / 1e3 for ms in one.running("ms")] for one in (paid.cached, paid.uncached))
+    return _plot("Time of the forward passes, added up", cached, uncached, "s", [number_text(s, "s") for s in uncached])
+
+
+def _plot(title: str, cached: Sequence[float], uncached: Sequence[float], unit: str, said: Sequence[str]) -> Plot:
+    every = max(1, len(cached) // MOST_DOTS)
+    steps = [step for step in range(len(cached)) if step % every == 0 or step == len(cached) - 1]
+
+    def words(values: Sequence[float]) -> list[str]:
+        return [number_text(values[step], unit) if unit else f"{values[step]:,.0f}" for step in steps]
+
+    last = steps[-1]
+    cost, dear = words(cached)[-1], words(uncached)[-1]
+    ends = (
+        Point(WITH, last, cached[last], cost, "accent", label=cost),
+        Point(WITHOUT, last, uncached[last], dear, "forced", label=dear),
+    )
+    return Plot(
+        title=title,
+        note="step 0 is the prefill, in both",
+        x=axis("step", max(1, last), is_cut=True),
+        y=axis("", max(max(uncached), max(cached)), unit),
+        lines=[
+            Line(WITH, steps, [cached[step] for step in steps], words(cached), "accent", "solid", wide=True),
+            Line(WITHOUT, steps, [uncached[step] for step in steps], words(uncached), "forced", "dash", wide=True),
+        ],
+        points=ends,
+        where={float(step): f"step {step:,}" for step in steps},
+        alt=f"{title}: {said[last]} without the cache at the end",
+    )

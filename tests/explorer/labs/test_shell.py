@@ -1,0 +1,42 @@
+"""The stage of a lab: what an answer shows, and what a folded part costs."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.explorer.labs.answers import answer_of, unfold
+
+pytestmark = pytest.mark.usefixtures("app_server")
+
+
+def answering() -> None:
+    from explorer.labs import shell
+
+    said = shell.Answer("{name} keeps {size} of <it>.", {"size": "1 *kB*"}, {"name": "[a](http://evil.example) {size}"})
+    shell.answer(said, "computed", "by hand")
+
+
+def test_names_and_numbers_of_an_answer_stay_text():
+    page = AppTest.from_function(answering).run()
+    (marked,) = [element.value for element in page.markdown]
+    assert "[a](" not in marked and "http://" not in marked.replace("\\", "") and "<it>" not in marked
+    assert answer_of(page) == "[a](http://evil.example) {size} keeps 1 *kB* of <it>."
+
+
+def folding() -> None:
+    import streamlit as st
+
+    from explorer.labs import shell
+
+    part = shell.details("More", key="more", controls=("n",))
+    st.text("computed" if part else "not computed")
+
+
+def test_what_is_folded_is_computed_once_it_is_opened_or_a_link_names_a_control_in_it():
+    page = AppTest.from_function(folding).run()
+    assert page.text[0].value == "not computed"
+    assert unfold(page, "more").text[0].value == "computed"
+    linked = AppTest.from_function(folding)
+    linked.query_params["n"] = "3"
+    assert linked.run().text[0].value == "computed"
