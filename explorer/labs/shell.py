@@ -103,11 +103,21 @@ def details(title: str, *, key: str, controls: tuple[str, ...] = ()) -> DeltaGen
 
     controls  the names in the URL of what stands in it: a link with one of them opens it
     """
-    opened = f"{key}_opened"
-    if opened not in st.session_state:
-        st.session_state[opened] = any(name in st.query_params for name in controls)
-    part = st.expander(title, st.session_state[opened], key=key, on_change="rerun")
+    part = st.expander(title, _is_linked(key, controls), key=key, on_change="rerun")
     return part if part.open else None
+
+
+def more(key: str, controls: tuple[str, ...]) -> DeltaGenerator:
+    """The controls that are seldom needed, folded away; a link with one of them opens it."""
+    return st.expander("More", _is_linked(key, controls), key=key)
+
+
+def _is_linked(key: str, controls: tuple[str, ...]) -> bool:
+    """Whether the link that opened the page has one of these controls; what is refused is gone from it afterwards."""
+    linked = f"{key}_linked"
+    if linked not in st.session_state:
+        st.session_state[linked] = any(name in st.query_params for name in controls)
+    return bool(st.session_state[linked])
 
 
 def source(kind: Source, words: str) -> None:

@@ -41,7 +41,7 @@ def settings(chosen: ChosenModel) -> Settings:
         else 1e9 * controls.number("Memory of each, GB", url="gb", default=80.0, low=0.1, high=100_000.0)
     )
     kv = controls.choice("Cache kept as", list(PRECISIONS), url="kv", default="bf16")
-    with st.expander("More", key="kv_more"):
+    with shell.more("kv_more", ("w", "n", "use")):
         weights = controls.choice("Weights kept as", list(PRECISIONS), url="w", default="bf16")
         count = controls.whole("Devices", url="n", default=1, low=1, high=4096)
         usable = controls.slider(

@@ -60,7 +60,7 @@ def ask() -> Case | None:
     model = choose_model()
     weights = controls.choice("Weights", list(PRECISIONS), url="w", default="bf16")
     machine = _machine(weights)
-    with st.expander("More", key="pd_more"):
+    with shell.more("pd_more", ("cl", "cs", "devices", "kv")):
         long = controls.whole("Long prompt or answer", url="cl", default=500, low=1, high=MOST)
         short = controls.whole("Short one", url="cs", default=20, low=1, high=MOST)
         devices = controls.whole("Devices", url="devices", default=1, low=1, high=10_000)
