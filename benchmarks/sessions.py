@@ -66,8 +66,14 @@ def _share(engine: LLMEngine, name: str, sampling: SamplingParams, steps: int) -
 
 def _step_together(engine: LLMEngine, sessions: list[DecodeSession]) -> list[StepTiming]:
     """One step of all in one forward: they are asked for while the engine's thread is held."""
-    release = threading.Event()
-    held = engine.submit("benchmark", at_once(release.wait))
+    begun, release = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        begun.set()
+        release.wait()
+
+    held = engine.submit("benchmark", at_once(hold))
+    begun.wait()
     asked = [session.step() for session in sessions]
     release.set()
     held.result()
