@@ -33,7 +33,7 @@ class TimingPanel {
     this.columns = new ColumnWindow({ widest: 58, narrowest: 8 });
     this.painter = new TimingPainter();
     this.frame = panelFrame(root, {
-      title: 'Time per step', name: 'timing', term: 'lower bound', says: 'Each bar is one step; the line is the least that this machine needs.', table: () => this.#table(), empty: 'Press Prefill: every step is timed here, prefill apart from decode.',
+      title: 'Time per step', name: 'timing', term: 'lower bound', says: 'Each bar is one step: first the prefill, then one bar for every new token.', table: () => this.#table(), empty: 'Press Prefill: every step is timed here, prefill apart from decode.',
     });
     this.frame.note('measured');
     const host = make('div.lp-canvas', { role: 'img', 'aria-label': 'Time per step; the table button shows the numbers' });
