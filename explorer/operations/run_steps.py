@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from engine.config import PRESETS, Recipe, SamplingParams, StopRules
@@ -14,6 +15,8 @@ from explorer.operations.operation import Args, Running, Value, active, at_once,
 from explorer.workspace.branch import give_up
 from explorer.workspace.examples import PromptMode
 from explorer.workspace.workspace import Workspace
+
+_ENCODER = ThreadPoolExecutor(1, "loupe-encode")  # a long prompt takes tens of milliseconds of everybody's event loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +45,13 @@ def _clean(prompt: str) -> str:
 def start_run(workspace: Workspace, prompt: str, mode: PromptMode) -> Running:
     """Prefill `prompt` into a new session and put it in place of all branches."""
     workspace.hosting.require_length(len(prompt))
-    encoded = bridge.encode(workspace.engine, prompt, mode)
+    encoded = yield _ENCODER.submit(bridge.encode, workspace.engine, prompt, mode)
     workspace.hosting.require_tokens(len(encoded.ids))
     session = yield from new_session(workspace, workspace.settings_recipe())
     workspace.activity.session = session
     try:
+        if workspace.activity.cancelled:  # before there was a session to be told so
+            raise SessionError("It was stopped before it was done. The session is as it was.")
         yield session.prefill(encoded)
     except BaseException:
         give_up(session)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 import torch
 
@@ -248,3 +250,35 @@ def test_operations_that_wait_for_nothing_are_operations_all_the_same(page):
     running = run_steps.switch(page.tab.workspace, {"branch": 1})
     with pytest.raises(StopIteration):
         next(running)
+
+
+def test_a_prompt_is_tokenised_beside_the_event_loop_and_not_on_it(page, monkeypatch):
+    threads: list[str] = []
+    encode = run_steps.bridge.encode
+    monkeypatch.setattr(
+        run_steps.bridge, "encode", lambda *given: threads.append(threading.current_thread().name) or encode(*given)
+    )
+    prefilled(page)
+    assert [name.rpartition("_")[0] for name in threads] == ["loupe-encode"]
+
+
+def test_a_stop_while_a_prompt_is_tokenised_ends_the_prefill_and_leaves_the_run(page, monkeypatch):
+    prefilled(page)
+    before, begun, free = page.header["session"]["recipe"], threading.Event(), threading.Event()
+    encode = run_steps.bridge.encode
+
+    def slow(*given: object):
+        begun.set()
+        free.wait(30)
+        return encode(*given)
+
+    monkeypatch.setattr(run_steps.bridge, "encode", slow)
+    prefill = page.queue("prefill", prompt="another", mode="raw")
+    begun.wait(30)
+    stop = page.queue("stop", run=False)
+    page.say()
+    free.set()
+    page.finish()
+    assert page.answers[prefill]["error"]["kind"] == "SessionError"
+    assert page.answers[stop]["value"] == {"cancelled": True}
+    assert page.header["session"]["recipe"] == before
