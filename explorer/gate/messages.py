@@ -7,14 +7,12 @@ a later Streamlit adds is refused until somebody has looked at it.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from google.protobuf.message import DecodeError
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
-MOST_BYTES = 2_000_000  # of one message; a saved run of 100,000 tokens is 0.7 MB
 NEEDED = frozenset({"rerun_script", "stop_script"})  # a page that opens or changes; the Stop button of a long run
 NOT_NEEDED: Mapping[str, str] = MappingProxyType(
     {
@@ -45,18 +43,3 @@ def kind_of(data: bytes) -> str | None:
     except DecodeError:
         return None
     return message.WhichOneof("type") or ""
-
-
-class Allowance:
-    """So much at once, then so much a second. Nothing is refused, it only waits."""
-
-    def __init__(self, a_second: float, at_once: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._a_second, self._at_once, self._clock = a_second, at_once, clock
-        self._left, self._then = at_once, clock()
-
-    def wait_s(self, amount: float) -> float:
-        """Take so much; seconds until there was enough of it."""
-        now = self._clock()
-        self._left = min(self._at_once, self._left + (now - self._then) * self._a_second) - amount
-        self._then = now
-        return max(0.0, -self._left / self._a_second)

@@ -14,6 +14,8 @@ from starlette.types import Message, Receive, Send
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from explorer.gate import messages
+from explorer.gate.allowance import Allowance
+from explorer.gate.sizes import MOST_BYTES_IN
 
 log = logging.getLogger(__name__)
 
@@ -27,8 +29,8 @@ class Stream:
     def __init__(self, receive: Receive, send: Send, script: str, address: str) -> None:
         self._receive, self._send, self._address = receive, send, address
         self._script = script.encode()
-        self._messages = messages.Allowance(messages.MESSAGES_A_S, messages.MESSAGES_AT_ONCE)
-        self._bytes = messages.Allowance(messages.BYTES_A_S, messages.BYTES_AT_ONCE)
+        self._messages = Allowance(messages.MESSAGES_A_S, messages.MESSAGES_AT_ONCE)
+        self._bytes = Allowance(messages.BYTES_A_S, messages.BYTES_AT_ONCE)
         self._refused: set[str] = set()
 
     async def receive(self) -> Message:
@@ -40,7 +42,7 @@ class Stream:
             data = message.get("bytes")
             if data is None:
                 return await self._end(messages.NOT_OURS, "text where Streamlit speaks in bytes")
-            if len(data) > messages.MOST_BYTES:
+            if len(data) > MOST_BYTES_IN:
                 return await self._end(messages.TOO_BIG, f"a message of {len(data):,} bytes")
             kind = messages.kind_of(data)
             if kind is None:

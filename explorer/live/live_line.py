@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from explorer.gate.messages import Allowance
+from explorer.gate.allowance import Allowance
+from explorer.gate.sizes import MOST_BYTES_IN
 from explorer.hosting.connections import HEADER
 from explorer.hosting.limits import NotHere
 from explorer.hosting.runtime import Runtime, runtime
@@ -149,8 +150,8 @@ class Connection:
         text: str | None = event.get("text")
         if text is None:
             raise Ended(BAD_MESSAGE, "Messages to Loupe are text.")
-        if len(text) > messages.MOST_BYTES:
-            raise Ended(TOO_BIG, f"A message has at most {messages.MOST_BYTES:,} bytes.")
+        if len(text) > MOST_BYTES_IN:
+            raise Ended(TOO_BIG, f"A message has at most {MOST_BYTES_IN:,} bytes.")
         count, size = self._allowances
         await asyncio.sleep(max(count.wait_s(1), size.wait_s(len(text))))
         return text

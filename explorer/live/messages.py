@@ -9,10 +9,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from explorer.gate.sizes import MOST_BYTES_IN
 from explorer.operations import checked
 
 VERSION = 1
-MOST_BYTES = 2_000_000  # of one message; a saved run of 100,000 tokens is 0.7 MB
 MOST_COMMANDS = 64  # in an opening, and waiting for their turn
 _MOST_NUMBER = 2**53 - 1
 _NAME = 16, 64  # characters of an owner's secret: too many to guess, few enough to keep
@@ -88,7 +88,7 @@ def read_opening(text: str) -> Opening:
     return Opening(
         owner=_name(given.get("owner"), "owner"),
         mount=_name(given.get("mount"), "mount", least=1),
-        query=checked.text(given.get("query", ""), "query", MOST_BYTES),
+        query=checked.text(given.get("query", ""), "query", MOST_BYTES_IN),
         session=_remembered(given.get("session")),
         have=_held(given.get("have")),
         seen=_number(given.get("seen", 0), "seen"),

@@ -14,6 +14,7 @@ from streamlit.runtime import runtime_util
 
 from explorer.gate import descriptors, messages, sizes
 from explorer.gate.addresses import Names, is_same_origin
+from explorer.gate.allowance import Allowance
 from explorer.gate.gate import Gate
 from explorer.hosting.connections import HEADER, Connections
 from tests.explorer.hosting.test_leases import Clock
@@ -138,9 +139,9 @@ def test_what_is_kept_for_a_connection_that_is_gone_is_let_go_at_once():
 
 
 def test_no_more_than_two_megabytes_come_in_and_much_more_may_go_out(monkeypatch):
-    assert CONFIG["server"]["maxMessageSize"] * 1_000_000 == messages.MOST_BYTES
-    assert CONFIG["server"]["maxWidgetStateSize"] * 1_000_000 == messages.MOST_BYTES
-    monkeypatch.setattr(runtime_util, "_max_message_size_bytes", messages.MOST_BYTES)
+    assert CONFIG["server"]["maxMessageSize"] * 1_000_000 == sizes.MOST_BYTES_IN
+    assert CONFIG["server"]["maxWidgetStateSize"] * 1_000_000 == sizes.MOST_BYTES_IN
+    monkeypatch.setattr(runtime_util, "_max_message_size_bytes", sizes.MOST_BYTES_IN)
     sizes.allow_large_frames()
     assert runtime_util.get_max_message_size_bytes() == sizes.MOST_BYTES_OUT
 
@@ -152,7 +153,7 @@ def test_it_listens_on_this_machine_unless_asked_and_never_looks_for_its_address
 
 def test_an_allowance_is_spent_at_once_and_then_by_the_second():
     clock = Clock()
-    allowance = messages.Allowance(a_second=10, at_once=3, clock=clock)
+    allowance = Allowance(a_second=10, at_once=3, clock=clock)
     assert [allowance.wait_s(1) for _ in range(5)] == [0, 0, 0, pytest.approx(0.1), pytest.approx(0.2)]
     clock.now += 100
     assert [allowance.wait_s(1) for _ in range(4)] == [0, 0, 0, pytest.approx(0.1)]

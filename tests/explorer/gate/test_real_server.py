@@ -21,7 +21,8 @@ from websockets.typing import Subprotocol
 from benchmarks.app import ROOT, RunningApp, started
 from benchmarks.load.connection import Connection
 from benchmarks.load.page import Page
-from explorer.gate.messages import MOST_BYTES, NEEDED, NOT_NEEDED
+from explorer.gate.messages import NEEDED, NOT_NEEDED
+from explorer.gate.sizes import MOST_BYTES_IN
 from tests.fresh_loop import run_async
 
 PATIENCE_S = 60.0
@@ -149,7 +150,7 @@ def test_every_kind_of_message_leaves_the_class_as_it_is(app):
 
 def test_what_can_be_no_message_ends_its_own_connection_and_no_other(app):
     too_long = message("rerun_script")
-    too_long.rerun_script.query_string = "a" * MOST_BYTES
+    too_long.rerun_script.query_string = "a" * MOST_BYTES_IN
 
     async def ended(what: bytes | str) -> int | None:
         async with stranger(app.url) as ws:

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from explorer.engines.pool import EnginePool, Loading
+from explorer.gate import sizes
 from explorer.hosting.leases import Registry
 from explorer.hosting.limits import Hosting
 from explorer.hosting.runtime import Runtime
@@ -272,7 +273,7 @@ def test_a_message_that_is_none_ends_the_line_with_the_reason_and_the_session_st
 
 
 def test_a_message_that_is_too_big_ends_the_line(page):
-    page.socket.send(json.dumps({"n": 1, "op": "prefill", "args": {"prompt": "x" * messages.MOST_BYTES}}))
+    page.socket.send(json.dumps({"n": 1, "op": "prefill", "args": {"prompt": "x" * sizes.MOST_BYTES_IN}}))
     assert page.end()[0] == live_line.TOO_BIG
 
 
