@@ -6,7 +6,6 @@ So it never runs ahead of what is seen, and it waits by itself where a page is h
 from __future__ import annotations
 
 import asyncio
-import math
 from asyncio import sleep
 from collections.abc import Awaitable, Callable
 
@@ -96,7 +95,6 @@ def _speed(value: object) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= MOST_SPEED:
-        raise checked.BadCommand(
-            f"speed must be from 0 to {MOST_SPEED:,.0f} steps a second, got {checked.short(value)}."
-        )
-    return float(value) if math.isfinite(value) else None
+        given = checked.short(value)
+        raise checked.BadCommand(f"speed must be above 0 and at most {MOST_SPEED:,.0f} steps a second, got {given}.")
+    return float(value)

@@ -31,7 +31,7 @@ from explorer.live.tab import MountLog, Tab
 from explorer.live.token_payload import SPLIT_REACH, pieces_json
 from explorer.operations.measurements import floor_json, machine_json
 from explorer.workspace.branch import Branch
-from explorer.workspace.recipe_json import seed_json, since, stop_json, to_json
+from explorer.workspace.recipe_json import SavedSession, seed_json, since, stop_json, to_json
 from explorer.workspace.workspace import Workspace
 
 log = logging.getLogger(__name__)
@@ -129,11 +129,13 @@ class PageFrames:
         epoch = self._tab.histories.epoch_of(branch.session.id, snapshot.epoch, snapshot.records)
         start = common_length(self._records, snapshot.records)
         new = snapshot.records[start:]
-        facts = _facts_json(workspace, branch, epoch)
+        saved = workspace.saved()
+        assert saved is not None, "a session on screen can be saved"
+        facts = _facts_json(workspace, branch, saved, epoch)
         is_cut = epoch != self._epoch or len(self._records) != len(snapshot.records)
         if new or is_cut or self._sent.get("session") != facts:
             self._sent["session"] = facts
-            header["session"] = {**facts, **_recipe_json(workspace, start)}
+            header["session"] = {**facts, **_recipe_json(workspace, saved, start)}
         if new or is_cut:
             header["steps_from"], header["keeps"] = start, self._epoch if start else None
             header["steps"] = _steps_json(branch, new, attention, planes)
@@ -190,9 +192,7 @@ def _settings_json(workspace: Workspace) -> JsonObject:
     }
 
 
-def _facts_json(workspace: Workspace, branch: Branch, epoch: int) -> JsonObject:
-    saved = workspace.saved()
-    assert saved is not None, "a session on screen can be saved"
+def _facts_json(workspace: Workspace, branch: Branch, saved: SavedSession, epoch: int) -> JsonObject:
     records = branch.records
     return {
         "sid": workspace.sid,
@@ -208,10 +208,8 @@ def _facts_json(workspace: Workspace, branch: Branch, epoch: int) -> JsonObject:
     }
 
 
-def _recipe_json(workspace: Workspace, held: int) -> JsonObject:
+def _recipe_json(workspace: Workspace, saved: SavedSession, held: int) -> JsonObject:
     """The recipe, without what came with the `held` steps that the page has of it."""
-    saved = workspace.saved()
-    assert saved is not None, "a session on screen can be saved"
     recipe = since({**to_json(saved), "model_id": workspace.model_id}, held)
     return {"recipe": recipe, **({} if held else {"prompt": workspace.prompt})}
 
