@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
 
-from tests.explorer.components.live_tab import LiveTab, live_page, run
+from tests.explorer.components.live_tab import LiveTab, run
 
 pytestmark = pytest.mark.browser
 
@@ -29,18 +27,6 @@ DRAWN = """(name) => {
         buttons: seen('button').map((button) => button.textContent),
     };
 }"""
-
-
-@pytest.fixture(scope="module")
-def page(browser: Browser) -> Iterator[Page]:
-    opened = live_page(browser)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def tab(page: Page) -> LiveTab:
-    return LiveTab(page)
 
 
 def drawn(tab: LiveTab, name: str) -> Any:

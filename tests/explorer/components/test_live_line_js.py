@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from playwright.sync_api import Browser, Page
 
-from tests.explorer.components.live_tab import OWNER, LiveTab, done, live_page, run
+from tests.explorer.components.live_tab import OWNER, LiveTab, done, run
 
 pytestmark = pytest.mark.browser
 
 PAUSES_MS = [500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000]
-
-
-@pytest.fixture(scope="module")
-def page(browser: Browser) -> Iterator[Page]:
-    opened = live_page(browser)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def tab(page: Page) -> LiveTab:
-    return LiveTab(page)
 
 
 def numbers(commands: list[dict[str, object]]) -> list[object]:

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from playwright.sync_api import Browser, Page
 
-from tests.explorer.components.live_tab import LiveTab, done, live_page, run
+from tests.explorer.components.live_tab import LiveTab, done, run
 
 pytestmark = pytest.mark.browser
 
 NOTHING_AMISS = [None, None, None]
 MODEL = {"id": "tiny", "num_layers": 9, "num_heads": 4}
-
-
-@pytest.fixture(scope="module")
-def page(browser: Browser) -> Iterator[Page]:
-    opened = live_page(browser)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def tab(page: Page) -> LiveTab:
-    page.evaluate("history.replaceState(null, '', '/')")
-    return LiveTab(page)
 
 
 def test_what_a_frame_does_not_name_is_as_it_was(tab: LiveTab):
