@@ -7,6 +7,7 @@ So the data of an element never changes, and Streamlit sends scripts and styles,
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import streamlit as st
@@ -20,11 +21,16 @@ NAME = "loupe_step_page"
 KEY = "step_page"
 
 
+def page_words() -> dict[str, dict[str, str]]:
+    """The page's sentences, by section and name."""
+    return tomllib.loads((ASSETS / "step_page" / "words.toml").read_text(encoding="utf-8"))
+
+
 def page_script() -> str:
-    """The page's scripts as one module, with the glossary in front."""
+    """The page's scripts as one module, with the glossary and the page's sentences in front."""
     glossary = [{"name": t.name, "says": t.says, "how": t.how, "where": t.where} for t in terms()]
     scripts = bundle_js(needed_for(ENTRY, read_sources(ASSETS, ".js")), ENTRY)
-    return f"const GLOSSARY = {json.dumps(glossary)};\n{scripts}"
+    return f"const GLOSSARY = {json.dumps(glossary)};\nconst WORDS = {json.dumps(page_words())};\n{scripts}"
 
 
 _page = st.components.v2.component(

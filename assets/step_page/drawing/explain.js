@@ -9,6 +9,7 @@
 
 import { make } from './dom.js';
 import { Popover } from './overlay.js';
+import { say } from './say.js';
 import { makeTooltip } from './tooltip.js';
 
 const HOVER_MS = 350;
@@ -23,12 +24,12 @@ export function termOf(name) {
 export function whatIs(root, name) {
   const term = termOf(name);
   if (!term) return null;
-  const button = make('button.what-is', { 'aria-label': `What is ${name}?`, title: `What is ${name}?` }, '?');
+  const button = make('button.what-is', { 'aria-label': say('panel.what_is', { name }), title: say('panel.what_is', { name }) }, '?');
   new Popover(root, button, { title: name, name: 'term' }, (body) =>
     body.replaceChildren(
       make('p.term-says', {}, term.says),
-      term.how ? make('p', {}, make('b', {}, 'How the number is made: '), term.how) : '',
-      make('p', {}, make('b', {}, 'Try it: '), term.where),
+      term.how ? make('p', {}, make('b', {}, say('panel.how_made')), term.how) : '',
+      make('p', {}, make('b', {}, say('panel.try_it')), term.where),
     ),
   );
   return button;

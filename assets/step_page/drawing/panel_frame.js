@@ -5,6 +5,7 @@
 
 import { icon, make, setText } from './dom.js';
 import { whatIs } from './explain.js';
+import { say } from './say.js';
 import { tableTwin } from './table_twin.js';
 
 /**
@@ -22,8 +23,8 @@ export function panelFrame(root, { title, name, says, term, empty, table }) {
   const body = make('div.lp-body');
   const foot = make('div.lp-foot');
   const twin = make('div.lp-twin');
-  const button = make('button.lp-toggle.lp-table', { 'aria-pressed': 'false', 'aria-label': 'table', title: 'The same numbers as a table' },
-    icon('table', 14), make('span', {}, 'table'));
+  const button = make('button.lp-toggle.lp-table', { 'aria-pressed': 'false', 'aria-label': say('panel.table'), title: say('panel.table_title') },
+    icon('table', 14), make('span', {}, say('panel.table')));
   const refreshTable = () => {
     if (!root.classList.contains('lp-as-table')) return;
     const { columns, rows, caption } = table();
