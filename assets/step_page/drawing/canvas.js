@@ -86,6 +86,15 @@ export class Raster {
     }
   }
 
+  /** The picture on a canvas of its own, to be drawn again and again. */
+  copy() {
+    const canvas = document.createElement('canvas');
+    canvas.width = this.width;
+    canvas.height = this.height;
+    this.commit(canvas.getContext('2d'), 0, 0);
+    return canvas;
+  }
+
   /** Put the picture on the canvas at device pixel (x, y). Overwrites what is there. */
   commit(g, x, y) {
     g.putImageData(this.image, x, y);

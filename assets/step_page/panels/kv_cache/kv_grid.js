@@ -153,7 +153,7 @@ class KvPanel {
       palette: paletteOf(this.root), norms: this.norms, columns, hover: this.hover,
       layer: store.sel.layer, layers: store.model.num_layers,
       added: kvColumns(step), kvLen: step.kv_len,
-      sliding: this.slide ? { from: this.slide.from, progress } : null,
+      sliding: this.slide ? { ...this.slide, progress } : null,
       label: (position) => plainToken(store.tokens[position]),
     });
     if (this.slide) surface.ask();

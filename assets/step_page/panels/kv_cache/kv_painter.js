@@ -11,6 +11,7 @@ export class KvPainter {
   #raster = new Raster();
   #ramps = null;
   #at = null; // geometry of the last drawing
+  #slide = null; // the pictures of the columns that stay and of those that arrive
 
   /** Draw one frame. `view`: palette, norms, columns, hover, layer, layers, added, kvLen, sliding, label. */
   paint(surface, view) {
@@ -60,22 +61,28 @@ export class KvPainter {
     return this.#ramps;
   }
 
-  #cells({ g, dpr }, view, rowPixels) {
-    const { columns, norms, sliding } = view;
+  #cells(surface, view, rowPixels) {
+    const { columns, sliding } = view;
+    const width = Math.round(columns.width * surface.dpr);
+    const cell = { width, row: rowPixels, gap: rowPixels >= 5 * surface.dpr ? Math.round(surface.dpr) : 0 };
+    if (sliding) return this.#arriving(surface, view, cell);
+    this.#picture(surface.g, view, cell, columns.first, columns.end);
+    return this.#raster.commit(surface.g, ...this.#corner(surface.dpr));
+  }
+
+  #corner(dpr) {
+    return [Math.round(this.#at.left * dpr), Math.round(this.#at.top * dpr)];
+  }
+
+  /** The columns from `from` up to `to`, into the raster. */
+  #picture(g, view, cell, from, to) {
     const ramps = this.#rampsFor(view.palette);
-    const width = Math.round(columns.width * dpr);
-    const cell = { width, row: rowPixels, gap: rowPixels >= 5 * dpr ? Math.round(dpr) : 0 };
-    this.#raster.begin(g, width * columns.visible, Math.round(rowPixels * view.layers));
-    const still = sliding ? Math.min(columns.end, sliding.from) : columns.end;
-    for (let position = columns.first; position < still; position++) {
-      this.#column(view, ramps, position, (position - columns.first) * width, cell);
-    }
-    this.#raster.commit(g, Math.round(this.#at.left * dpr), Math.round(this.#at.top * dpr));
-    if (sliding) this.#arriving(g, dpr, view, ramps, cell);
+    this.#raster.begin(g, cell.width * (to - from), Math.round(cell.row * view.layers));
+    for (let position = from; position < to; position++) this.#column(view, ramps, position, (position - from) * cell.width, cell);
   }
 
   /** One column into the raster: the key half, then the value half. */
-  #column(view, ramps, position, x, cell, raster = this.#raster) {
+  #column(view, ramps, position, x, cell) {
     const scale = view.norms.scale();
     const later = position >= view.kvLen ? 'Later' : '';
     const gap = cell.width >= 9 ? 2 : cell.width >= 3 ? 1 : 0;
@@ -90,26 +97,30 @@ export class KvPainter {
         const share = span > 0 ? (norms[position * view.layers + layer] - low) / span : 0.5;
         const shade = 0.14 + 0.86 * Math.max(0, Math.min(1, share));
         const y = Math.round(layer * cell.row);
-        raster.rect(x + i * half, y, half, Math.round((layer + 1) * cell.row) - y - cell.gap, rampAt(ramp, shade));
+        this.#raster.rect(x + i * half, y, half, Math.round((layer + 1) * cell.row) - y - cell.gap, rampAt(ramp, shade));
       }
     });
   }
 
-  /** Columns that slide in from the right, drawn on their own so that they can be moved and faded. */
-  #arriving(g, dpr, view, ramps, cell) {
-    const count = Math.min(view.columns.end - view.sliding.from, view.columns.visible);
-    const ease = 1 - (1 - view.sliding.progress) ** 3;
-    const strip = new Raster();
-    strip.begin(g, cell.width * count, Math.round(cell.row * view.layers));
-    for (let i = 0; i < count; i++) this.#column(view, ramps, view.columns.end - count + i, i * cell.width, cell, strip);
-    const canvas = document.createElement('canvas');
-    canvas.width = strip.width;
-    canvas.height = strip.height;
-    strip.commit(canvas.getContext('2d'), 0, 0);
+  /** Columns that slide in from the right, moved and faded; the two pictures are painted once for all frames of a slide. */
+  #arriving({ g, w, h, dpr }, view, cell) {
+    const { columns, sliding } = view;
+    const from = Math.max(columns.first, columns.end - Math.min(columns.end - sliding.from, columns.visible));
+    const key = [sliding.start, this.shown, this.scale, columns.first, cell.width, w, h, dpr].join('/');
+    if (this.#slide?.key !== key || this.#slide.palette !== view.palette) {
+      const pictures = [[columns.first, from], [from, columns.end]].map(([first, end]) => {
+        this.#picture(g, view, cell, first, end);
+        return this.#raster.copy();
+      });
+      this.#slide = { key, palette: view.palette, pictures };
+    }
+    const [still, moving] = this.#slide.pictures;
+    const ease = 1 - (1 - sliding.progress) ** 3;
+    const [x, y] = this.#corner(dpr).map((pixels) => pixels / dpr);
+    if (from > columns.first) g.drawImage(still, x, y, still.width / dpr, still.height / dpr);
     g.save();
     g.globalAlpha = ease;
-    const x = this.#x(view.columns.end - count) + (1 - ease) * 36;
-    g.drawImage(canvas, x, this.#at.top, strip.width / dpr, strip.height / dpr);
+    g.drawImage(moving, this.#x(from) + (1 - ease) * 36, y, moving.width / dpr, moving.height / dpr);
     g.restore();
   }
 
