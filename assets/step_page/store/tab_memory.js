@@ -6,6 +6,7 @@
  */
 
 const MEMORY_KEY = 'loupe.session';
+const ADDRESS_AFTER_MS = 250;
 const LOOKED_AT = ['step', 'layer', 'head'];
 
 /** The query without what is merely looked at, in a fixed order. */
@@ -19,6 +20,8 @@ function settingsOf(query) {
 export class TabMemory {
   #kept = '';
   #path = null; // of the Step page; null while it is not shown
+  #shown = null; // what is on screen: session, recipe, and the query that says it
+  #timer = 0;
   #isAfresh; // the link that opened the page asks for something else than the tab had
 
   constructor() {
@@ -56,16 +59,34 @@ export class TabMemory {
     return Object.keys(wanted).length ? wanted : null;
   }
 
-  /** Remember the session and whether it steps alone, and let the URL say what is on screen. */
+  /** Remember the session and whether it steps alone, and let the URL say what is on screen, a moment later. */
   keep(session, sel, newest, solo) {
     if (!session) return;
     const { sid, recipe, url } = session;
-    if (sid) this.#write(JSON.stringify({ sid, recipe, url, solo }));
-    if (typeof url !== 'string' || location.pathname !== this.#path) return; // a lab's address is its own
-    const params = new URLSearchParams(url);
+    const params = new URLSearchParams(url ?? '');
     if (sel.step >= 0 && sel.step !== newest) params.set('step', sel.step);
-    const query = params.size ? `?${params}` : '';
-    if (query !== location.search) history.replaceState(history.state, '', location.pathname + query);
+    this.#shown = { sid, recipe, solo, url, query: params.size ? `?${params}` : '' };
+    if (this.#ownsAddress) this.#timer ||= setTimeout(() => this.#sayAddress(), ADDRESS_AFTER_MS);
+    this.#remember();
+  }
+
+  /** A lab's address is its own. */
+  get #ownsAddress() {
+    return typeof this.#shown?.url === 'string' && location.pathname === this.#path;
+  }
+
+  /** Not at every step: browsers ignore the changes of a page that makes many, and each takes milliseconds. */
+  #sayAddress() {
+    this.#timer = 0;
+    if (!this.#ownsAddress || this.#shown.query === location.search) return;
+    history.replaceState(history.state, '', location.pathname + this.#shown.query);
+    this.#remember();
+  }
+
+  /** With the address as it stands: a reload asks for what it says, and that must not look like somebody's link. */
+  #remember() {
+    const { sid, recipe, solo, url } = this.#shown;
+    if (sid) this.#write(JSON.stringify({ sid, recipe, solo, url: this.#ownsAddress ? location.search.slice(1) : url }));
   }
 
   #write(text) {
@@ -81,6 +102,9 @@ export class TabMemory {
 
   /** After a reset: neither a reload nor the link brings the run back. */
   forget() {
+    clearTimeout(this.#timer);
+    this.#timer = 0;
+    this.#shown = null;
     this.#kept = this.query = '';
     history.replaceState(history.state, '', location.pathname);
     try {

@@ -112,12 +112,38 @@ def test_the_address_says_what_is_on_screen_only_while_the_step_page_is_shown(ta
     tab.begin(2)
     linked = {"session": {"sid": "secret", "epoch": 1, "url": "prompt=The+cat&steps=1"}}
     tab.take(**linked)
+    tab.wait(250)
     assert tab.now("location.search") == "?prompt=The+cat&steps=1"
     tab.now("history.pushState(null, '', '/library?ctx=4096')")
     tab.take(**linked)
+    tab.wait(250)
     assert tab.now("location.pathname + location.search") == "/library?ctx=4096"
     tab.now("() => { history.pushState(null, '', '/'); store.show(); }")
+    tab.wait(250)
     assert tab.now("location.search") == "?prompt=The+cat&steps=1"
+
+
+def test_ten_steps_in_a_quarter_of_a_second_change_the_address_once(tab: LiveTab):
+    tab.now("() => { store.show(); globalThis.changes = []; }")
+    tab.now(
+        "() => { const say = history.replaceState.bind(history); "
+        "history.replaceState = (state, title, url) => { changes.push(url); say(state, title, url); }; }"
+    )
+    tab.begin(1)
+    for number in range(1, 11):
+        tab.take(session={"sid": "secret", "epoch": 1, "url": f"prompt=The+cat&steps={number}"})
+        tab.wait(25)
+    assert tab.now("changes") == ["/?prompt=The+cat&steps=10"]
+
+
+def test_a_reload_before_the_address_says_the_newest_step_goes_on_with_the_run(tab: LiveTab):
+    tab.now("store.show()")
+    tab.begin(1)
+    tab.take(session={"sid": "secret", "epoch": 1, "url": "prompt=The+cat&steps=1"})
+    tab.wait(250)
+    tab.take(session={"sid": "secret", "epoch": 1, "url": "prompt=The+cat&steps=2"})
+    again = LiveTab(tab.page, keeps_storage=True)
+    assert again.open()["session"]["sid"] == "secret"
 
 
 def test_while_it_plays_each_frame_that_was_drawn_is_said_and_otherwise_none(tab: LiveTab):
