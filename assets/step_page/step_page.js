@@ -40,12 +40,16 @@ const PANELS = [
   ['memory', 'Memory', memoryPanel],
 ];
 
+const FRAME_MS = 16;
+
 class StepPage {
   constructor(parent, store) {
     this.store = store;
     this.parent = parent;
     this.changes = new Set();
     this.frames = 0;
+    this.frame = null;
+    this.drewAt = Infinity; // the first drawing waits for its frame: the page is being put in place
     this.root = parent.querySelector('.loupe') ?? parent.appendChild(make('div.loupe'));
     this.root.dataset.theme = themeOf(this.root);
     this.inner = make('div.page');
@@ -112,14 +116,23 @@ class StepPage {
     });
   }
 
-  /** Changes of one animation frame are drawn together. */
+  /** Changes of one animation frame are drawn together; a step that comes later than that is drawn at once. */
   #collect(changes) {
     for (const name of changes) this.changes.add(name);
     this.frame ??= requestAnimationFrame(() => this.#draw());
+    if (changes.has('steps') && performance.now() - this.drewAt > FRAME_MS) queueMicrotask(() => this.#drawNow());
+  }
+
+  /** A step is on screen one frame sooner than if it waited for the next one to begin. */
+  #drawNow() {
+    if (this.frame === null) return; // drawn meanwhile, or gone
+    cancelAnimationFrame(this.frame);
+    this.#draw();
   }
 
   #draw() {
     this.frame = null;
+    this.drewAt = performance.now();
     const { changes, store, root } = this;
     this.changes = new Set();
     for (const part of this.parts) {
@@ -188,6 +201,7 @@ class StepPage {
 
   #dispose() {
     cancelAnimationFrame(this.frame);
+    this.frame = null;
     this.stopFitting();
     this.root.removeEventListener('click', this.onClick);
     this.stopLetting();
