@@ -1,11 +1,13 @@
 """llama.cpp beside ours, where the package llama-cpp-python is installed: the same float32 weights, a token at a time.
 
 It runs in a process of its own (`python -m benchmarks.llama_cpp FILE THREADS`), so that its threads and PyTorch's are
-no part of the same program: each line it reads is one step, and each line it writes is the token it would draw.
+no part of the same program: each line it reads is one step, and each line it writes is the token it would draw. Outside
+its turns the process is stopped: its threads wait for the next step by spinning, on the cores that others then need.
 """
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import tempfile
@@ -60,8 +62,18 @@ def llama_steps(
                 asks.flush()
                 return int(answers.readline())
 
-            yield {"llama.cpp": Variant(step)}
+            child.send_signal(signal.SIGSTOP)
+            yield {"llama.cpp": Variant(step, turn=lambda: _awake(child))}
+            child.send_signal(signal.SIGCONT)
             asks.close()
+
+
+@contextmanager
+def _awake(child: subprocess.Popen[str]) -> Iterator[None]:
+    """It runs while this lasts."""
+    child.send_signal(signal.SIGCONT)
+    yield
+    child.send_signal(signal.SIGSTOP)
 
 
 def _write(model: PreTrainedModel, file: Path) -> None:

@@ -7,7 +7,8 @@ limit is the fastest of several ways to read more than any cache holds, so that 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import torch
 
@@ -19,34 +20,47 @@ from engine.config import StopRules
 from engine.forward.kv_store import KVStore
 from engine.kernels.choice import choose_kernels
 from engine.kernels.linear import blocks, onednn, stock
+from engine.session import DecodeSession
 
 MATRICES, HEIGHT, WIDTH = 8, 8192, 1024  # 256 MB in turn: far more than a processor caches
 READ_BYTES = MATRICES * HEIGHT * WIDTH * 4
 PROMPT = tuple(range(1000, 1032))
 SHORT, LONG = 32, 2048  # tokens of context
+IN_A_ROW = 6  # steps of one kind, as a user's come
 
 
 def engine_rows(bench: Bench, rounds: int) -> list[Row]:
     """A step through the engine against the faster of its bytes' time and llama.cpp. Call it from another thread."""
     session = bench.engine.create_session(stop=StopRules(max_new_tokens=10_000, use_end_ids=False))
     session.prefill(PROMPT).result()
-    forwards: list[float] = []
     store = on(bench.engine, lambda: filled(bench.runner, SHORT))
     ways = on(bench.engine, _reads)
-
-    def step() -> None:
-        timing = session.step().result().timing
-        assert timing is not None, "a step that was run was timed"
-        forwards.append(timing.forward_ms)
 
     threads = on(bench.engine, torch.get_num_threads)
     with llama_steps(bench.engine.stock, PROMPT, TOKEN, threads) as llama:
         stock = _on(bench, stock_step(bench.stock, store))
         reads = {name: _on(bench, way) for name, way in ways.items()}
-        whole = Variant(step, lambda: session.rewind(0).result())
-        seen = interleave({"whole": whole, "sdpa": stock, **llama, **reads}, rounds)
+        forwards: list[float] = []
+        whole = Variant(lambda: forwards.append(_forward_ms(session)), turn=lambda: _rewound(session))
+        turns = {"whole": whole, "sdpa": stock, **llama, **reads}
+        seen = interleave(turns, max(4, rounds // 3), in_a_row=IN_A_ROW)
     session.close().result()
-    return _engine_table(bench, seen, Timed(tuple(forwards[1:])), list(reads))
+    forward = Timed(tuple(ms for number, ms in enumerate(forwards) if number >= IN_A_ROW and number % IN_A_ROW))
+    return _engine_table(bench, seen, forward, list(reads))
+
+
+@contextmanager
+def _rewound(session: DecodeSession) -> Iterator[None]:
+    """The session's next step is its first."""
+    session.rewind(0).result()
+    yield
+
+
+def _forward_ms(session: DecodeSession) -> float:
+    """The forward pass of one step of the session."""
+    timing = session.step().result().timing
+    assert timing is not None, "a step that was run was timed"
+    return timing.forward_ms
 
 
 def _engine_table(bench: Bench, seen: Mapping[str, Timed], forward: Timed, reads: Sequence[str]) -> list[Row]:
