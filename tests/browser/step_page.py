@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
@@ -67,6 +68,11 @@ class StepPage:
         value = self.root.get_attribute(f"data-{name}")
         assert value is not None, f"the page does not say its {name}"
         return value
+
+    def link(self, *, steps: int) -> str:
+        """The page's address, once it says so many steps."""
+        expect(self.page).to_have_url(re.compile(rf"\bsteps={steps}\b"))
+        return self.page.url
 
     @property
     def steps(self) -> int:

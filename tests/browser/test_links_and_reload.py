@@ -24,7 +24,7 @@ def test_a_link_opened_elsewhere_gives_the_same_tokens_and_its_own_session(
     step_page: StepPage, browser: Browser, app_url: str
 ):
     step_page.preset("chat defaults").prefilled("Time flies").step(5)
-    link, ids = step_page.page.url, step_page.ids
+    link, ids = step_page.link(steps=5), step_page.ids
     assert "prompt=" in link
     assert step_page.store("store.session.sid") not in link
     context = browser.new_context()
@@ -45,7 +45,7 @@ def test_a_link_with_a_forced_token_repeats_it(step_page: StepPage, browser: Bro
     step_page.step(2)
     context = browser.new_context()
     other = StepPage(context.new_page(), app_url)
-    other.page.goto(step_page.page.url)
+    other.page.goto(step_page.link(steps=3))
     other.wait_for_steps(4)
     assert other.ids == step_page.ids
     assert other.roles[-3] == "forced"

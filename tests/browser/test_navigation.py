@@ -24,7 +24,7 @@ def back_to_step(page: Page) -> None:
 
 def test_the_run_is_still_there_after_a_visit_to_a_lab(step_page: StepPage):
     step_page.preset("greedy").prefilled("The cat sat").step(2)
-    ids, sid, link = step_page.ids, step_page.store("store.session.sid"), step_page.page.url
+    ids, sid, link = step_page.ids, step_page.store("store.session.sid"), step_page.link(steps=2)
     to_library(step_page.page)
     assert step_page.page.url == step_page.url.rstrip("/") + "/kv-memory", "the run's link is not the lab's"
     expect(step_page.page.get_by_text("After step 2, 5 tokens are in it.")).to_be_visible()
@@ -32,7 +32,7 @@ def test_the_run_is_still_there_after_a_visit_to_a_lab(step_page: StepPage):
     step_page.wait_for_steps(3)
     assert step_page.ids == ids
     assert step_page.store("store.session.sid") == sid
-    assert step_page.page.url == link
+    expect(step_page.page).to_have_url(link)
     step_page.step()
     assert step_page.ids[:-1] == ids
 

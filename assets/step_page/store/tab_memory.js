@@ -21,13 +21,14 @@ export class TabMemory {
   #kept = '';
   #path = null; // of the Step page; null while it is not shown
   #shown = null; // what is on screen: session, recipe, and the query that says it
+  #former = ''; // the query before this one: a reload that comes at once may still ask for it
   #timer = 0;
   #isAfresh; // the link that opened the page asks for something else than the tab had
 
   constructor() {
     const asked = settingsOf(location.search);
     this.query = location.search.slice(1); // what the page was opened with
-    this.#isAfresh = asked !== '' && asked !== settingsOf(this.#read().url ?? '');
+    this.#isAfresh = asked !== '' && !(this.#read().addresses ?? []).map(settingsOf).includes(asked);
   }
 
   #read() {
@@ -79,14 +80,16 @@ export class TabMemory {
   #sayAddress() {
     this.#timer = 0;
     if (!this.#ownsAddress || this.#shown.query === location.search) return;
+    this.#former = location.search;
     history.replaceState(history.state, '', location.pathname + this.#shown.query);
     this.#remember();
   }
 
-  /** With the address as it stands: a reload asks for what it says, and that must not look like somebody's link. */
+  /** With the address as it stands, and as it was: a reload asks for one of them, and must not look like somebody's link. */
   #remember() {
-    const { sid, recipe, solo, url } = this.#shown;
-    if (sid) this.#write(JSON.stringify({ sid, recipe, solo, url: this.#ownsAddress ? location.search.slice(1) : url }));
+    const { sid, recipe, solo, query } = this.#shown;
+    const addresses = this.#ownsAddress ? [location.search, this.#former] : [query];
+    if (sid) this.#write(JSON.stringify({ sid, recipe, solo, addresses }));
   }
 
   #write(text) {
