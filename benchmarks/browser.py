@@ -97,10 +97,11 @@ def browser_rows() -> list[Row]:
 
 
 def _prefill(page: Page) -> None:
-    page.locator(".loupe").wait_for()
+    page.locator(".loupe[data-recorded='false'][data-steps='1']").wait_for()  # the page's own beginning
+    before = page.locator(".loupe").get_attribute("data-epoch")
     page.locator(".prompt-box").fill(PROMPT)
     page.locator("button.prefill").click()
-    page.locator(".loupe[data-steps='1']").wait_for()
+    page.locator(f".loupe[data-steps='1']:not([data-epoch='{before}'])").wait_for()
 
 
 def _click_rows(seen: Sequence[Sequence[float]]) -> list[Row]:

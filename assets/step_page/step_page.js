@@ -4,15 +4,17 @@
  *
  * Top-level names are unique over all files: they are bundled into one module (this file comes last).
  * State for tests, on .loupe: data-step (looked at), data-steps (recorded), data-ack, data-epoch, data-busy,
- * data-follow, data-theme, data-line (the connection's state), data-drawn (frames drawn). All are set after the panels
+ * data-follow, data-recorded (until there is a run of this page's own), data-theme, data-line (the connection's state), data-drawn (frames drawn). All are set after the panels
  * are drawn.
  */
 
 import { make } from './drawing/dom.js';
+import { say } from './drawing/say.js';
 import { themeOf } from './drawing/palette.js';
 import { theStore } from './store/store.js';
 import { fitToView } from './drawing/fit.js';
 import { TopBar } from './controls/top_bar.js';
+import { FirstScreen } from './controls/first_screen.js';
 import { PromptRow } from './controls/prompt.js';
 import { TokenStrip } from './panels/tokens/token_strip.js';
 import { Stations } from './panels/loop/stations.js';
@@ -74,12 +76,12 @@ class StepPage {
       inner.append(node);
       return node;
     };
-    inner.append(make('h1.visually-hidden', {}, 'Loupe: the decode loop, one token at a time'));
     const bar = place('header.top-bar');
     const settings = new Settings(root, store);
     const checks = new Checks(root, store);
     const share = new Share(store);
     const prompt = new PromptRow(place('section.prompt-row', { 'aria-label': 'Prompt' }), store);
+    const first = new FirstScreen(store, prompt);
     const strip = new TokenStrip(place('section.strip-box', { 'aria-label': 'Tokens' }), store);
     const stations = new Stations(place('section.turn', { 'aria-label': 'One turn of the loop' }), store, (selector) =>
       this.flash(selector),
@@ -103,6 +105,7 @@ class StepPage {
       settings,
       checks,
       ...panels,
+      first,
       line,
       player,
     ];
@@ -110,7 +113,7 @@ class StepPage {
 
   #buildPanels(grid) {
     return PANELS.map(([name, title, build]) => {
-      const card = make(`section.card.panel-${name}`, { 'aria-label': title });
+      const card = make(`section.card.panel-${name}`, { 'aria-label': title, data: { recorded: say('first.recorded_tag') } });
       grid.append(card);
       return build(card, this.store);
     });
@@ -152,6 +155,7 @@ class StepPage {
       busy: Boolean(store.busy) || !store.line.idle,
       line: store.line.state,
       follow: store.sel.follow,
+      recorded: Boolean(store.recording),
       drawn: ++this.frames,
     });
     store.drawn();
@@ -165,7 +169,7 @@ class StepPage {
     this.shownDraw = key;
     const since = performance.now() - (this.drawnAt ?? 0);
     this.drawnAt = performance.now();
-    if (!store.sel.follow || since < 150) return;
+    if (!store.sel.follow || store.recording || since < 150) return;
     flyToken(
       root,
       root.querySelector('.panel-next [data-chosen="true"] .lp-row-token'),

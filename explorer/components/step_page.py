@@ -6,6 +6,7 @@ So the data of an element never changes, and Streamlit sends scripts and styles,
 
 from __future__ import annotations
 
+import base64
 import json
 import tomllib
 from pathlib import Path
@@ -14,6 +15,7 @@ import streamlit as st
 
 from explorer.components.module_bundle import bundle_css, bundle_js, needed_for, read_sources
 from explorer.glossary.glossary import terms
+from explorer.recordings.first_step import FILE as FIRST_STEP
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 ENTRY = "step_page/step_page.js"
@@ -26,11 +28,17 @@ def page_words() -> dict[str, dict[str, str]]:
     return tomllib.loads((ASSETS / "step_page" / "words.toml").read_text(encoding="utf-8"))
 
 
+def recorded_step() -> str:
+    """The frame that is shown until a page has a run of its own, in base64."""
+    return base64.b64encode(FIRST_STEP.read_bytes()).decode()
+
+
 def page_script() -> str:
-    """The page's scripts as one module, with the glossary and the page's sentences in front."""
+    """The page's scripts as one module, with the glossary, the page's sentences and a recorded step in front."""
     glossary = [{"name": t.name, "says": t.says, "how": t.how, "where": t.where} for t in terms()]
     scripts = bundle_js(needed_for(ENTRY, read_sources(ASSETS, ".js")), ENTRY)
-    return f"const GLOSSARY = {json.dumps(glossary)};\nconst WORDS = {json.dumps(page_words())};\n{scripts}"
+    values = {"GLOSSARY": glossary, "WORDS": page_words(), "RECORDED": recorded_step()}
+    return "".join(f"const {name} = {json.dumps(value)};\n" for name, value in values.items()) + scripts
 
 
 _page = st.components.v2.component(

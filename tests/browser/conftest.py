@@ -48,5 +48,5 @@ def _said(message: ConsoleMessage) -> str:
 
 @pytest.fixture
 def step_page(page: Page, app_url: str) -> StepPage:
-    """The Step page, model loaded, nothing prefilled yet."""
+    """The Step page with its model loaded, and the run that the page begins by itself."""
     return StepPage(page, app_url).open()

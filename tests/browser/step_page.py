@@ -16,10 +16,12 @@ class StepPage:
         self.url = url
 
     def open(self, query: str = "") -> StepPage:
+        """The page with its model there, and the run that it begins by itself where the address asks for none."""
         self.page.goto(self.url + query)
         self.root.wait_for()
         expect(self.page.locator(".model-button")).to_contain_text("SmolLM2")
-        return self
+        expect(self.root).to_have_attribute("data-recorded", "false")
+        return self if query else self.wait_for_steps(1)
 
     # --- doing --------------------------------------------------------------------------------------------
 
@@ -30,8 +32,10 @@ class StepPage:
         return self
 
     def prefilled(self, prompt: str, **how: bool) -> StepPage:
-        """Prefill and wait for its step."""
+        """Prefill and wait for its step: the run on screen is another then."""
+        before = self.shown("epoch")
         self.prefill(prompt, **how)
+        expect(self.root).not_to_have_attribute("data-epoch", before)
         return self.wait_for_steps(1)
 
     def press(self, key: str, times: int = 1) -> StepPage:

@@ -1,6 +1,7 @@
 /**
  * What stands between this page and a run: no model yet, no place in the class, a lost connection. In words, with what
- * one can do. While there is nothing to look at it is a card over the panels, afterwards a line in the top bar.
+ * one can do. While there is nothing to look at it is a card over the panels, afterwards a line in the top bar. Over a step
+ * that was recorded earlier, only what ends the way to a run is a card.
  *
  * For tests: .line-card, .line-bar [data-kind=connecting|blocked|lost|ended|loading|failed|place], .line-progress,
  * .line-again, .line-reload
@@ -56,8 +57,10 @@ export class LineState {
   }
 
   draw() {
-    const content = lineContent(this.store);
-    const isBar = content?.kind === 'lost' || this.store.steps.length > 0;
+    const { store } = this;
+    const content = lineContent(store);
+    const isInTheWay = store.recording ? ALARMING.includes(content?.kind) : !store.steps.length;
+    const isBar = content?.kind === 'lost' || !isInTheWay;
     this.#fill(this.bar, isBar ? content : null);
     this.#fill(this.card, isBar ? null : content);
     this.panels.classList.toggle('is-covered', Boolean(content) && !isBar);

@@ -6,6 +6,7 @@
  */
 
 import { make } from '../drawing/dom.js';
+import { say } from '../drawing/say.js';
 import { Popover } from '../drawing/overlay.js';
 import { listenToKeys } from './keys.js';
 import { PlayLoop } from './play_loop.js';
@@ -53,6 +54,7 @@ export class Player {
     }
     if (act === 'branches') return undefined; // its popover listens by itself
     if (act === 'help') return openHelp(this.page);
+    if (store.recording) return this.note.say(say('first.not_yet'), 'hint');
     if (act === 'undo') return this.#undo();
     if (act === 'step') return this.#step();
     if (act === 'play') return this.#play();

@@ -73,8 +73,8 @@ export class PromptRow {
 
   /** Whether the box holds another prompt than the run on screen. */
   get changed() {
-    const { session, steps, line } = this.store;
-    if (!steps.length || typeof session?.prompt !== 'string' || !this.text || line.pending('prefill')) return false;
+    const { session, line } = this.store;
+    if (!this.store.hasRun || typeof session?.prompt !== 'string' || !this.text || line.pending('prefill')) return false;
     return this.text !== session.prompt.replace(/\r\n?/g, '\n') || this.mode !== session.mode;
   }
 
@@ -92,8 +92,9 @@ export class PromptRow {
     setText(this.button, running ? 'Prefilling …' : 'Prefill');
     this.#drawNotes();
     this.question.draw();
-    const source = [store.session, store.link, store.examples[0]].find((one) => one?.prompt);
-    const key = `${store.session?.sid}/${store.session?.branch}/${source?.prompt}`;
+    const session = store.recording ? null : store.session; // a recorded run is nobody's: the box begins as without one
+    const source = [session, store.link, store.examples[0]].find((one) => one?.prompt);
+    const key = `${session?.sid}/${session?.branch}/${source?.prompt}`;
     if (!source || key === this.shown || (this.edited && this.text !== '')) return;
     this.shown = key;
     this.#fill(source.prompt ?? '', source.mode ?? 'raw');
@@ -180,18 +181,27 @@ export class PromptRow {
 
   async prefill() {
     if (this.text.length > this.most) return this.#say(this.#tooLong());
-    const sent = this.text;
-    this.#say('');
-    this.store.follow();
-    const answer = this.store.send('prefill', { prompt: sent, mode: this.mode });
+    const answer = this.#ask(this.text, this.mode);
     this.box.scrollTop = 0;
     this.box.blur(); // so that Space steps
+    return answer;
+  }
+
+  /** The first example, for a page that nobody has asked for anything yet. Whoever has the focus keeps it. */
+  begin() {
+    const [example] = this.store.examples;
+    return this.#ask(example.prompt, example.mode);
+  }
+
+  async #ask(sent, mode) {
+    this.#say('');
+    this.store.follow();
+    const answer = this.store.send('prefill', { prompt: sent, mode });
     try {
       await answer;
       if (this.text === sent) this.edited = false;
     } catch (error) {
       this.#say(error.message);
     }
-    return undefined;
   }
 }

@@ -1,10 +1,11 @@
 /**
- * The bar above the prompt: the loaded model, how tokens are drawn, and whether the numbers were checked.
+ * The bar above the prompt: what this page is, the loaded model, how tokens are drawn, and whether the numbers were checked.
  *
  * For tests: .model-button, .model-form input, .facts dt/dd
  */
 
 import { make, icon } from '../drawing/dom.js';
+import { say } from '../drawing/say.js';
 import { openSheet } from '../drawing/overlay.js';
 import { openPromptRows } from '../panels/tokens/prompt_rows.js';
 import { copyText } from '../drawing/table_twin.js';
@@ -95,6 +96,7 @@ export class TopBar {
       this.linkWords,
     );
     root.append(
+      make('h1.what-this-is', { title: say('first.says') }, say('first.says')),
       this.modelButton,
       make('span.spacer'),
       this.rowsButton,
@@ -105,14 +107,14 @@ export class TopBar {
 
   draw(changes) {
     if (changes.has('steps') || changes.has('session')) {
-      this.rowsButton.hidden = this.linkButton.hidden = !this.store.steps.length;
+      this.rowsButton.hidden = this.linkButton.hidden = !this.store.hasRun;
       this.linkButton.title = this.store.session?.link_note ?? 'Copy a link that shows this run and this step again';
     }
     if (!changes.has('model')) return;
-    const { model } = this.store;
+    const { model, recording, limits } = this.store;
     const [name, ...rest] = (model?.chips ?? '').split(' · ');
-    this.modelButton.hidden = !model;
-    this.modelButton.title = this.store.limits.models ? 'About this model; load another' : 'About this model';
+    this.modelButton.hidden = !model || Boolean(recording); // it speaks of the model that runs here
+    this.modelButton.title = `${model?.chips}. ${limits.models ? 'About this model; load another' : 'About this model'}`;
     this.modelButton.replaceChildren(make('b', {}, name), ...rest.map((chip) => make('span.model-chip', {}, chip)));
   }
 

@@ -65,12 +65,13 @@ export class TransportNote {
     return `${store.session?.sid}/${store.session?.branch}/${store.epoch}/${store.newest}`;
   }
 
-  /** Something was dropped while we looked: Undo is offered. What was dropped before this page came is not news. */
+  /** Something was dropped while we looked: Undo is offered. What was dropped before this page came is not news,
+   * nor is a run that nobody had stepped: Z brings it back all the same. */
   #takeUndo() {
     const { undo, busy } = this.store;
     const number = undo?.number ?? null;
     if (busy || undo === undefined || number === this.undoNumber) return;
-    const isNews = this.undoNumber !== undefined && number !== null;
+    const isNews = this.undoNumber !== undefined && number !== null && !(undo.act === 'prefill' && undo.steps === 1);
     this.undoNumber = number;
     if (!isNews) return;
     this.offered = { words: DROPPED_WORDS[undo.act](undo.steps), actions: [this.#undo()], at: this.#here(), key: `undo ${undo.number}` };

@@ -1,6 +1,7 @@
 /**
  * The transport bar as it looks: a scrubber over the recorded steps and three groups of buttons.
  *
+ * After a prefill there is one step and nothing to scrub: the line says what happened instead (prefill_note.js).
  * The groups never look alike: look (plain), run (accent), change the run (outlined in the colour of forcing).
  *
  * For tests: .transport [data-act=first|back|step|play|forward|last|rewind|fork|force|reset|branches|help],
@@ -8,7 +9,9 @@
  */
 
 import { make, icon, setText } from '../drawing/dom.js';
+import { say } from '../drawing/say.js';
 import { SPEEDS } from './play_loop.js';
+import { PrefillNote } from './prefill_note.js';
 
 const TRANSPORT_BUTTONS = {
   first: ['first', '', 'Look at the prefill (Home)'],
@@ -61,7 +64,8 @@ export class TransportView {
     this.range = make('input.scrubber', { type: 'range', min: 0, max: 0, step: 1, value: 0, 'aria-label': label });
     this.range.addEventListener('input', () => this.store.select({ step: Number(this.range.value) }));
     this.ticks = make('div.scrubber-ticks', { 'aria-hidden': 'true' });
-    return make('div.scrubber-box', {}, this.ticks, this.range);
+    this.note = new PrefillNote(this.store);
+    return make('div.scrubber-box', {}, this.ticks, this.range, this.note.node);
   }
 
   #lookGroup() {
@@ -121,14 +125,16 @@ export class TransportView {
     const { step } = store.sel;
     const empty = newest < 0;
     const back = !empty && step < newest;
-    setText(this.counter, empty ? 'no step yet' : `step ${step} of ${newest}`);
+    setText(this.counter, empty ? 'no step yet' : newest ? `step ${step} of ${newest}` : say('prefill.counter'));
     this.counter.classList.toggle('is-back', back);
     this.#drawScrubber(step, newest);
+    this.note.draw();
     this.#drawRun(empty);
     this.#limitSpeed();
     for (const act of ['first', 'back']) buttons[act].disabled = empty || step === 0;
     for (const act of ['forward', 'last']) buttons[act].disabled = empty || step >= newest;
-    for (const act of ['fork', 'force', 'reset']) buttons[act].disabled = empty;
+    for (const act of ['fork', 'force', 'reset']) buttons[act].disabled = !store.hasRun;
+    for (const act of ['step', 'play']) buttons[act].disabled = Boolean(store.recording);
     buttons.rewind.disabled = !back;
     setText(words.rewind, back ? `Rewind, drop ${newest - step}` : 'Rewind to here');
     const branches = store.session?.branches?.length ?? 0;

@@ -11,6 +11,9 @@
  *   store.undo = {number, act, steps} what Undo would bring back; null: nothing, undefined: not known yet
  *   store.machine = {bytes_per_s, flops_per_s, ...} what this machine was measured to do, or null
  *   store.how                                  how the session began on this connection; null: it is on its way
+ *   store.recording                            the model of a step that was recorded earlier and is shown until there is a
+ *                                              run of this page's own; null: what is shown is its own
+ *   store.hasBegun                             whether the page has decided what to begin with
  *   store.play = {on, speed, error}            whether the server asks for step after step
  *   store.loading, .failed, .place             why there is no session yet, or null
  *   store.line                                 the connection (live_line.js): state, what is pending
@@ -26,7 +29,10 @@
  */
 
 import { LiveLine } from './live_line.js';
+import { recordedFrame } from './recording.js';
 import { TabMemory } from './tab_memory.js';
+import { wholeSession } from './whole_session.js';
+import { say } from '../drawing/say.js';
 
 /** What a frame names is taken over as it is; the change it makes, where a part listens for one. */
 const TAKEN_OVER = {
@@ -36,6 +42,7 @@ const TAKEN_OVER = {
 const UNREADABLE = ['BadCommand', 'InvalidSettings']; // what the tab remembers is of no use, now or at the next reload
 const QUIET = { busy: null, loading: null, failed: null, place: null, how: null, play: { on: false, speed: null, error: null } };
 
+const WHILE_RECORDED = ['prefill', 'stop']; // all else is about a run, and there is none yet
 const NOTHING_SELECTED = { step: -1, layer: 0, head: 0, follow: true };
 
 export class Store extends EventTarget {
@@ -56,6 +63,9 @@ export class Store extends EventTarget {
   sel = { ...NOTHING_SELECTED };
   params = null;
   epoch = -1;
+  recording = null;
+  hasBegun = false;
+  #arrived = null; // the model that runs here, while another's step is shown
   #hasNone = false; // the server has no session for us, or, until it says `how`, none yet
   #wanted; // selection a link asked for, until its step has come
   #reported = '';
@@ -66,7 +76,7 @@ export class Store extends EventTarget {
     this.memory = new TabMemory();
     this.#wanted = this.memory.wantedSelection();
     this.line = new LiveLine(
-      () => ({ ...this.memory.greeting(), have: this.steps.length ? { epoch: this.epoch, steps: this.steps.length } : null }),
+      () => ({ ...this.memory.greeting(), have: this.hasRun ? { epoch: this.epoch, steps: this.steps.length } : null }),
       (header, hydrate) => this.#receive(header, hydrate),
       () => this.#lineChanged(),
     );
@@ -80,6 +90,9 @@ export class Store extends EventTarget {
 
   /** @returns {Promise<any>} */
   send(op, args = {}) {
+    if (this.recording && !WHILE_RECORDED.includes(op)) {
+      return Promise.reject({ kind: 'Recorded', message: say('first.not_yet') });
+    }
     const answer = this.line.send(op, args);
     this.emit(new Set(['busy']));
     return answer;
@@ -98,6 +111,34 @@ export class Store extends EventTarget {
   /** Whatever is looked at now, the next step that comes will be shown. */
   follow() {
     this.sel = { ...this.sel, follow: true };
+  }
+
+  /** Whether there is a run of this page's own. */
+  get hasRun() {
+    return this.steps.length > 0 && !this.recording;
+  }
+
+  /** Show the recorded step, where there is nothing else to look at yet. */
+  showRecording() {
+    if (this.model || this.how) return;
+    const { header, hydrate } = recordedFrame();
+    this.recording = header.model.name;
+    this.#receive(header, hydrate);
+  }
+
+  endRecording() {
+    const changes = new Set();
+    this.#endRecording(changes);
+    this.emit(changes);
+  }
+
+  #endRecording(changes) {
+    if (!this.recording) return;
+    const arrived = this.#arrived;
+    if (arrived?.name !== this.recording) this.model = null; // layer and head were chosen for another
+    this.recording = this.#arrived = null;
+    this.#loseSession(changes);
+    this.#takeModel({ model: arrived }, changes.add('model'));
   }
 
   get selected() {
@@ -146,10 +187,12 @@ export class Store extends EventTarget {
   }
 
   #keep() {
+    if (this.recording) return;
     this.memory.keep(this.session, this.sel, this.newest, Boolean(this.settings?.solo));
   }
 
   #takeModel(header, changes) {
+    if (this.recording && this.model) return void (this.#arrived = header.model ?? this.#arrived);
     if (!header.model || JSON.stringify(header.model) === JSON.stringify(this.model)) return;
     if (!this.model) this.sel = { ...this.sel, layer: Math.floor(header.model.num_layers / 3) }; // first layers look alike
     this.model = header.model;
@@ -159,8 +202,9 @@ export class Store extends EventTarget {
 
   #takeSession(header, hydrate, changes) {
     if ('session' in header) this.#hasNone = header.session === null;
-    if (this.#hasNone) return this.how && ('session' in header || 'how' in header) && this.#loseSession(changes);
+    if (this.#hasNone) return !this.recording && this.how && ('session' in header || 'how' in header) && this.#loseSession(changes);
     if (header.session) {
+      if (this.session) this.#endRecording(changes);
       if (header.session.sid !== this.session?.sid) this.params = null;
       this.session = wholeSession(header.session, this.session);
       changes.add('session');
@@ -197,7 +241,7 @@ export class Store extends EventTarget {
   #setSteps(steps, changes) {
     this.steps = steps;
     changes.add('steps').add('select');
-    if (this.#wanted && (this.#wanted.step ?? 0) < steps.length) {
+    if (this.#wanted && !this.recording && (this.#wanted.step ?? 0) < steps.length) {
       const wanted = this.#wanted;
       this.#wanted = null;
       this.sel = { ...this.sel, ...wanted, follow: wanted.step === undefined || wanted.step === this.newest };
@@ -239,21 +283,11 @@ export class Store extends EventTarget {
     this.settling = setTimeout(() => {
       const { step, layer, head } = this.sel;
       const report = `${layer}/${head}`;
-      if (!this.session || this.line.state !== 'open' || report === this.#reported) return;
+      if (!this.session || this.recording || this.line.state !== 'open' || report === this.#reported) return;
       this.#reported = report;
       this.send('select', { step, layer, head }).catch(() => {});
     }, 500);
   }
-}
-
-/** A session as it is now: what the frame left out of it, prompt and earlier choices, this tab has already. */
-function wholeSession(session, held) {
-  const { chosen_from: from, ...recipe } = session.recipe ?? {};
-  if (from === undefined) return session;
-  if (!held?.recipe?.prompt_ids) return { ...session, recipe: undefined }; // not this tab's: it will ask for everything
-  const { prompt, prompt_ids, roles, chosen_ids } = held.recipe;
-  recipe.chosen_ids = [...chosen_ids.slice(0, from), ...recipe.chosen_ids];
-  return { ...session, prompt: held.prompt, recipe: { ...recipe, prompt, prompt_ids, roles } };
 }
 
 /** The one store of this window. One that came with scripts of another age ends with them. */

@@ -12,12 +12,20 @@ from tests.explorer.components.js_page import frame, js_page
 
 FAKE_SOCKET = Path(__file__).with_name("fake_socket.js").read_text(encoding="utf-8")
 OWNER = "a secret of the tab"
+REACHED = {
+    "store.js": "Store",
+    "play_loop.js": "PlayLoop",
+    "line_state.js": "LineState",
+    "prompt.js": "PromptRow",
+    "first_screen.js": "FirstScreen",
+    "prefill_note.js": "prefillWords",
+}
 RUN = {"sid": "secret", "branch": 1, "prompt": "The cat sat", "mode": "raw", "recipe": {"version": 1}, "url": ""}
 
 
 def live_page(browser: Browser) -> Page:
     """A page with the store's scripts, whose timers run only when a test says so."""
-    page = js_page(browser, {"store.js": "Store", "play_loop.js": "PlayLoop", "line_state.js": "LineState"})
+    page = js_page(browser, REACHED)
     page.clock.install(time=0)
     page.clock.pause_at(1_000)
     page.evaluate(FAKE_SOCKET)

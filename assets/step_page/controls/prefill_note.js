@@ -1,0 +1,65 @@
+/**
+ * What the prefill did, in the scrubber's place: there is one step, so nothing to scrub, until the next step takes it away.
+ * While a step that was recorded earlier is shown, it says so, and why.
+ *
+ * For tests: .prefill-note[data-kind=prefill|recorded]
+ */
+
+import { make, setChildren } from '../drawing/dom.js';
+import { formatCount, formatPlural } from '../drawing/format.js';
+import { renderToken } from '../drawing/pieces.js';
+import { say } from '../drawing/say.js';
+import { drawnPosition } from '../store/roles.js';
+import { tokensRead } from '../panels/time/prefill.js';
+
+/** How the prompt came into the cache: "The model read all 3 tokens of the prompt in one forward pass." */
+export function prefillWords(step) {
+  const fed = step.input_ids.length;
+  const read = tokensRead(step);
+  if (read <= 0) return say('prefill.shared_whole', { tokens: formatPlural(fed, 'token') });
+  const passes = step.forwards > 1 ? say('prefill.passes', { count: formatCount(step.forwards) }) : say('prefill.one_pass');
+  if (read < fed) return say('prefill.shared', { shared: formatPlural(fed - read, 'token'), rest: formatCount(read), passes });
+  return fed === 1 ? say('prefill.read_one') : say('prefill.read', { count: formatCount(fed), passes });
+}
+
+export class PrefillNote {
+  constructor(store) {
+    this.store = store;
+    this.node = make('p.prefill-note', { hidden: true });
+    this.key = '';
+  }
+
+  draw() {
+    const { store } = this;
+    const { kind, key, nodes } = store.recording ? this.#recorded() : this.#prefill(store.steps[0]);
+    this.node.hidden = !kind;
+    this.node.dataset.kind = kind ?? '';
+    this.node.parentElement.classList.toggle('has-note', Boolean(kind));
+    if (!kind || key === this.key) return;
+    this.key = key;
+    setChildren(this.node, nodes());
+    this.node.title = this.node.textContent;
+  }
+
+  #recorded() {
+    const { recording, loading, place } = this.store;
+    const why = loading ? say('first.loading') : place ? say('first.place') : '';
+    return { kind: 'recorded', key: `${recording} ${why}`, nodes: () => [make('b', {}, say('first.recorded', { model: recording })), ' ', why] };
+  }
+
+  /** Where the run is the prefill alone and goes on. */
+  #prefill(step) {
+    const { store } = this;
+    if (!step || store.newest > 0 || step.finish_reason || step.forced) return {};
+    const token = store.tokens[drawnPosition(store, 0)] ?? store.pieces.get(step.draw.token_id);
+    return {
+      kind: 'prefill',
+      key: store.keyOf(step),
+      nodes: () => [
+        make('span.prefill-what', {}, make('b', {}, say('prefill.name')), ' ', prefillWords(step)),
+        make('span.prefill-then', {}, say('prefill.columns', { columns: formatPlural(step.kv_len, 'column') }), ' ', renderToken(make('b'), token), '.'),
+        make('b.prefill-next', {}, say('prefill.press')),
+      ],
+    };
+  }
+}

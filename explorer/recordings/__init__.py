@@ -1,0 +1,1 @@
+"""Steps that were recorded earlier."""
