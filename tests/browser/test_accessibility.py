@@ -39,7 +39,7 @@ def spoken(grid: Locator) -> str:
 def test_axe_finds_nothing_serious(step_page: StepPage, theme: str):
     step_page.page.emulate_media(color_scheme="dark" if theme == "dark" else "light", reduced_motion="reduce")
     expect(step_page.root).to_have_attribute("data-theme", theme)
-    assert violations(step_page.page) == [], "before the prefill"
+    assert violations(step_page.page) == [], "the first screen"
     step_page.prefilled("The cat sat").step(3).press("ArrowLeft").wait_for_selected(2)
     assert violations(step_page.page) == [], "looking back"
     step_page.page.locator(".station[data-station=stop]").click()

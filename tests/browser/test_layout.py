@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.step_page import StepPage
 
@@ -73,6 +74,26 @@ def test_nothing_moves_while_the_line_of_tokens_fills_up(step_page: StepPage):
     assert (box(step_page, ".panels"), box(step_page, ".chip[data-position='0']")) == before
     assert main(step_page, "scrollTop") == 0
     assert box(step_page, ".chip[data-standing=drawn]")["right"] <= 630, "the newest token is in view"
+
+
+def test_the_first_screen_says_what_this_is_what_the_prefill_did_and_what_to_press_and_nothing_moves_then(
+    step_page: StepPage,
+):
+    page = step_page.page
+    expect(page.get_by_role("heading", level=1)).to_have_text("Watch a real language model write, one token at a time")
+    note = page.locator(".prefill-note")
+    expect(note).to_have_text(
+        "Prefill: the model read all 3 tokens of the prompt in one forward pass."
+        "The KV cache now holds 3 columns; the last row of logits gave the first new token, ·on."
+        "Press Step: one press, one token."
+    )
+    assert note.evaluate("(node) => [...node.children].every((part) => part.scrollWidth <= part.clientWidth + 1)")
+    expect(page.locator(".transport .primary")).to_contain_text("Step")
+    before = box(step_page, ".panels"), box(step_page, ".transport"), box(step_page, ".transport [data-act=step]")
+    step_page.step()
+    expect(note).to_be_hidden()
+    after = box(step_page, ".panels"), box(step_page, ".transport"), box(step_page, ".transport [data-act=step]")
+    assert after == before
 
 
 def test_at_1280_by_720_the_panels_their_captions_the_sliders_and_u_are_on_screen(step_page: StepPage):
