@@ -16,7 +16,7 @@ import { tokensRead } from '../panels/time/prefill.js';
 export function prefillWords(step) {
   const fed = step.input_ids.length;
   const read = tokensRead(step);
-  if (read <= 0) return say('prefill.shared_whole', { tokens: formatPlural(fed, 'token') });
+  if (read <= 0) return say('prefill.shared_whole', { columns: formatPlural(fed, 'column') });
   const passes = step.forwards > 1 ? say('prefill.passes', { count: formatCount(step.forwards) }) : say('prefill.one_pass');
   if (read < fed) return say('prefill.shared', { shared: formatPlural(fed - read, 'token'), rest: formatCount(read), passes });
   return fed === 1 ? say('prefill.read_one') : say('prefill.read', { count: formatCount(fed), passes });
@@ -51,13 +51,14 @@ export class PrefillNote {
   #prefill(step) {
     const { store } = this;
     if (!step || store.newest > 0 || step.finish_reason || step.forced) return {};
+    const then = tokensRead(step) > 0 ? say('prefill.columns', { columns: formatPlural(step.kv_len, 'column') }) : say('prefill.kept_row');
     const token = store.tokens[drawnPosition(store, 0)] ?? store.pieces.get(step.draw.token_id);
     return {
       kind: 'prefill',
       key: store.keyOf(step),
       nodes: () => [
         make('span.prefill-what', {}, make('b', {}, say('prefill.name')), ' ', prefillWords(step)),
-        make('span.prefill-then', {}, say('prefill.columns', { columns: formatPlural(step.kv_len, 'column') }), ' ', renderToken(make('b'), token), '.'),
+        make('span.prefill-then', {}, then, ' ', renderToken(make('b'), token), '.'),
         make('b.prefill-next', {}, say('prefill.press')),
       ],
     };

@@ -150,15 +150,14 @@ def test_another_model_begins_with_a_layer_of_its_own(tab: LiveTab):
             600,
             512,
             1,
-            "512 tokens of the prompt were in the cache from another prefill (a prefix hit); "
-            "the model read the other 88 in one forward pass.",
+            "512 tokens were copied from an earlier prefill (a prefix hit), the other 88 read in one forward pass.",
         ),
         (
             3,
             3,
             0,
-            "all 3 tokens of the prompt were in the cache from another prefill (a prefix hit), "
-            "so no forward pass was run.",
+            "this prompt was prefilled before, so 3 columns were copied into the KV cache (a prefix hit), "
+            "without a forward pass.",
         ),
     ],
 )
