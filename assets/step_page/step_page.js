@@ -20,6 +20,7 @@ import { TokenStrip } from './panels/tokens/token_strip.js';
 import { Stations } from './panels/loop/stations.js';
 import { LineState } from './controls/line_state.js';
 import { Player } from './controls/player.js';
+import { Presenter } from './controls/presenter.js';
 import { Settings } from './controls/settings.js';
 import { Share } from './controls/share.js';
 import { flyToken } from './panels/tokens/fly.js';
@@ -92,20 +93,24 @@ class StepPage {
       { title: 'Stop rules', hint: 'Checked after every token, in this order', name: 'stops', keep: '.transport' },
       (body) => buildStopInspector(body, store),
     );
+    const stage = place('div.stage');
     const grid = place('div.panels');
-    const panels = this.#buildPanels(grid);
+    const cards = this.#buildPanels(grid);
+    const presenter = new Presenter(root, stage, cards);
     const line = new LineState(grid, store);
-    const player = new Player(root, place('footer.transport'), store, prompt, () => this.stops.open());
+    const openStops = () => this.stops.open();
+    const player = new Player(root, place('footer.transport'), store, { prompt, presenter, openStops });
     return [
-      new TopBar(bar, root, store, [line.bar.node, share.button, settings.button, checks.button]),
+      new TopBar(bar, root, store, [line.bar.node, share.button, presenter.button, settings.button, checks.button]),
       prompt,
       strip,
       stations,
       share,
       settings,
       checks,
-      ...panels,
+      ...cards.map(({ panel }) => panel),
       first,
+      presenter,
       line,
       player,
     ];
@@ -115,7 +120,7 @@ class StepPage {
     return PANELS.map(([name, title, build]) => {
       const card = make(`section.card.panel-${name}`, { 'aria-label': title, data: { recorded: say('first.recorded_tag') } });
       grid.append(card);
-      return build(card, this.store);
+      return { name, title, card, panel: build(card, this.store) };
     });
   }
 

@@ -107,8 +107,12 @@ def test_at_1920_by_1080_everything_is_on_screen_without_scrolling(step_page: St
     step_page.page.set_viewport_size({"width": 1920, "height": 1080})
     step_page.prefilled("The cat sat").step(2)
     assert main(step_page, "scrollHeight") == main(step_page, "clientHeight")
-    assert box(step_page, ".panel-timing")["bottom"] <= box(step_page, ".transport")["top"]
-    assert box(step_page, ".panel-memory")["bottom"] <= box(step_page, ".transport")["top"]
+    end = box(step_page, ".transport")["top"]
+    for name in ("kv", "attention", "next", "timing", "memory"):
+        card = box(step_page, f".panel-{name}")
+        assert card["bottom"] <= end, name
+        for part in (".lp-says", ".lp-body", ".lp-foot"):
+            assert box(step_page, f".panel-{name} {part}")["bottom"] < card["bottom"], f"{name} {part}"
     size = step_page.page.locator(".page").evaluate("(page) => parseFloat(getComputedStyle(page).fontSize)")
     assert size == pytest.approx(16, abs=0.3)
 
@@ -126,9 +130,16 @@ def test_at_a_zoom_of_200_percent_data_stays_on_screen(step_page: StepPage):
     step_page.prefilled("The cat sat").step(2)
     end = box(step_page, ".transport")["top"]
     assert box(step_page, ".chip[data-standing=drawn]")["bottom"] <= end
-    assert box(step_page, ".station[data-station=in]")["bottom"] <= end
+    for station in ("in", "forward", "logits", "sample", "stop"):
+        assert box(step_page, f".station[data-station={station}]")["bottom"] <= end, station
     step_page.page.locator(".panel-next").evaluate("(panel) => panel.scrollIntoView({ block: 'start' })")
     assert end - max(56, box(step_page, ".panel-next")["top"]) > 220, "most of the view belongs to the panel"
+    step_page.page.set_viewport_size({"width": 960, "height": 540})  # and 1920 x 1080
+    main_box = step_page.page.get_by_test_id("stMain")
+    main_box.evaluate("(main) => main.scrollTo(0, 0)")
+    assert box(step_page, ".transport")["top"] - box(step_page, ".panel-kv")["top"] > 150, (
+        "and a panel without scrolling"
+    )
 
 
 def test_what_has_the_focus_is_never_under_the_bar(step_page: StepPage):

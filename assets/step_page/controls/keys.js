@@ -7,6 +7,8 @@
  * Inside a shadow root the event's target is the host; composedPath()[0] is the element.
  */
 
+import { say } from '../drawing/say.js';
+
 export const KEY_MAP = [
   { keys: ['Space'], shown: 'Space', act: 'step', says: 'Sample one more token (prefill first, if nothing ran yet)' },
   { keys: ['p'], shown: 'P', act: 'play', says: 'Play or pause' },
@@ -16,8 +18,10 @@ export const KEY_MAP = [
   { keys: ['End'], shown: 'End', act: 'last', says: 'Look at the newest step and follow' },
   { keys: ['f'], shown: 'F', act: 'force', says: 'Force a token' },
   { keys: ['z'], shown: 'Z', act: 'undo', says: 'Undo the last forced token, rewind, new prompt or Reset' },
+  { keys: ['b'], shown: 'B', act: 'present', says: say('present.key') },
+  { keys: ['1', '2', '3', '4', '5'], shown: '1 … 5', act: 'panel', says: say('present.key_panel') },
   { keys: ['?'], shown: '?', act: 'help', says: 'This list' },
-  { keys: ['Escape'], shown: 'Esc', act: 'close', says: 'Close what is open; pause' },
+  { keys: ['Escape'], shown: 'Esc', act: 'close', says: say('present.key_close') },
 ];
 
 const TYPING =
@@ -44,17 +48,17 @@ function actionOf(event, root) {
 
 /**
  * @param {HTMLElement} root the page
- * @param {Record<string, () => void|false>} actions an action that returns false leaves the key to the browser
+ * @param {Record<string, (key: string) => void|false>} actions an action that returns false leaves the key to the browser
  * @returns {() => void} stop listening
  */
 export function listenToKeys(root, actions) {
-  const held = new Set(['step', 'play', 'force', 'undo', 'help']); // a held key repeats; these act once per press
+  const held = new Set(['step', 'play', 'force', 'undo', 'present', 'help']); // a held key repeats; these act once per press
   const onKey = (event) => {
     if (!root.isConnected) return;
     const act = actionOf(event, root);
     if (!act) return;
     if (event.repeat && held.has(act)) return event.preventDefault();
-    if (actions[act]?.() === false) return undefined;
+    if (actions[act]?.(event.key) === false) return undefined;
     event.preventDefault();
     return event.stopPropagation();
   };

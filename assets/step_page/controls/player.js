@@ -20,10 +20,14 @@ const KEYED = ['step', 'play', 'back', 'forward', 'first', 'last', 'force', 'und
 const MOST_SEED = 2 ** 31;
 
 export class Player {
-  /** @param {import('./prompt.js').PromptRow} prompt @param {() => void} openStops */
-  constructor(page, root, store, prompt, openStops) {
+  /**
+   * @param {import('./prompt.js').PromptRow} prompt @param {import('./presenter.js').Presenter} presenter
+   * @param {() => void} openStops
+   */
+  constructor(page, root, store, { prompt, presenter, openStops }) {
     this.store = store;
     this.page = page;
+    this.presenter = presenter;
     this.prompt = prompt;
     this.loop = new PlayLoop(
       store,
@@ -40,6 +44,8 @@ export class Player {
     );
     this.stopKeys = listenToKeys(page, {
       ...Object.fromEntries(KEYED.map((act) => [act, () => this.act(act)])),
+      present: () => presenter.toggle(),
+      panel: (key) => presenter.chooseByKey(key),
       close: () => this.#closeOrPause(),
     });
   }
@@ -139,6 +145,7 @@ export class Player {
     if (open) return open.querySelector('.overlay-head button').click();
     const focused = this.page.getRootNode().activeElement;
     if (focused?.matches('input, textarea')) return focused.blur(); // the keys go to the run again
+    if (this.presenter.on) return this.presenter.leave();
     if (!this.loop.playing) return false;
     return this.loop.pause();
   }

@@ -41,6 +41,7 @@ export function fitToView(root, bar) {
   const scroller = scrollerOf(root);
   const before = scroller.style.scrollPadding;
   const fit = () => {
+    if ('presents' in root.dataset) return; // it covers the view, wherever it stands
     const { left, right, below, above, height } = measureEdges(root, scroller);
     const edge = scroller.clientWidth < 700 ? EDGE_NARROW : EDGE_WIDE;
     root.style.marginLeft = `${Math.min(0, edge - left)}px`;

@@ -9,6 +9,7 @@ import { make } from './dom.js';
 
 const PALETTE_ROLES = ['bg', 'card', 'line', 'text', 'mute', 'faint', 'accent', 'prompt', 'gen', 'forced', 'template',
   'k', 'v', 'bad', 'grid'];
+const SMALLEST_LABEL = 12;
 const palettes = new WeakMap();
 let palettePixel = null;
 
@@ -28,7 +29,8 @@ function resolveColour(text) {
 }
 
 /**
- * The colours in force at `root`: {accent: {r, g, b, css}, ..., fontSize, font, mono}. Cached until `forgetPalette`.
+ * The colours in force at `root`: {accent: {r, g, b, css}, ..., font, mono}, and the size of all text on its canvases, in
+ * pixels: {label}. It follows the type of the panel by the share that --label names. Cached until `forgetPalette`.
  * @param {Element} root
  */
 export function paletteOf(root) {
@@ -44,7 +46,7 @@ export function paletteOf(root) {
   }
   probe.remove();
   const style = getComputedStyle(root);
-  palette.fontSize = parseFloat(style.fontSize) || 14;
+  palette.label = Math.max(SMALLEST_LABEL, parseFloat(style.fontSize) * parseFloat(style.getPropertyValue('--label') || 1));
   palette.font = style.fontFamily;
   palette.mono = style.getPropertyValue('--mono').trim() || 'ui-monospace, "Source Code Pro", monospace';
   palettes.set(root, palette);

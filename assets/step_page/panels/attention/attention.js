@@ -31,7 +31,7 @@ class AttentionPanel {
     this.rows = new AttentionRows(store, () => this.#redraw());
     this.thumbs = new ThumbPainter();
     this.head = new HeadPainter();
-    this.columns = new ColumnWindow({ widest: 32, narrowest: NARROWEST_KEY });
+    this.columns = new ColumnWindow({ narrowest: NARROWEST_KEY });
     this.mean = false;
     this.hidesFirst = false;
     this.preview = null; // the head under the pointer
@@ -206,7 +206,7 @@ class AttentionPanel {
     const { steps, promptLength } = this.store;
     const lines = [];
     const map = this.map();
-    const most = mostHeadRows(this.headSurface.h, paletteOf(this.root).fontSize, Boolean(map));
+    const most = mostHeadRows(this.headSurface.h, paletteOf(this.root).label, Boolean(map));
     for (let q = this.columns.first; map && q < promptLength - 1; q++) lines.push({ position: q, values: alter(map.row(q)), current: false, step: 0 });
     for (let index = map ? 0 : Math.max(0, step.index - most); index <= step.index; index++) {
       const row = this.rows.row(steps[index], layer, head);

@@ -15,17 +15,16 @@ const LOWEST_ROW = 3;
 const SINK_WIDTH = 12;
 
 /** Heights of the parts in CSS pixels: column labels at the bottom, bars above them, the triangle in the room that is left. */
-function headLayout(h, fontSize, isMap = false) {
-  const size = Math.max(12, fontSize * 0.82);
+function headLayout(h, size, isMap = false) {
   const top = Math.ceil(size * 2.6);
   const labels = Math.ceil(size * 3.9);
   const bars = isMap ? Math.max(40, Math.round((h - top - labels) * 0.25)) : Math.max(70, Math.round((h - top - labels) * 0.44));
-  return { size, top, labels, bars, left: Math.ceil(size * 5.6), room: h - top - labels - bars - size * 1.7 };
+  return { top, labels, bars, left: Math.ceil(size * 5.6), room: h - top - labels - bars - size * 1.7 };
 }
 
 /** How many rows of the triangle can be on screen at most. */
-export function mostHeadRows(h, fontSize, isMap = false) {
-  return Math.max(1, Math.ceil(headLayout(h, fontSize, isMap).room / (isMap ? 1 : LOWEST_ROW)));
+export function mostHeadRows(h, size, isMap = false) {
+  return Math.max(1, Math.ceil(headLayout(h, size, isMap).room / (isMap ? 1 : LOWEST_ROW)));
 }
 
 export class HeadPainter {
@@ -40,9 +39,11 @@ export class HeadPainter {
    */
   paint(surface, view) {
     const { g, w, h, dpr } = surface;
-    const { size, left, top, labels, bars, room } = headLayout(h, view.palette.fontSize, view.isMap);
+    const size = view.palette.label;
+    const { left, top, labels, bars, room } = headLayout(h, size, view.isMap);
+    view.columns.widest = Math.max(size * 2.45, w / 16);
     view.columns.fit(view.keys, w - left - 4, dpr, view.keys - 1);
-    const square = Math.min(24, Math.max(view.columns.width, size * 1.25)); // narrow columns still get rows that can be read
+    const square = Math.min(size * 1.85, Math.max(view.columns.width, size * 1.25)); // narrow columns still get rows that can be read
     const row = Math.max(view.isMap ? 1 : LOWEST_ROW, Math.min(square, room / Math.max(1, view.rows.length)));
     const rowPixels = Math.max(1, Math.floor(row * dpr));
     const fits = Math.max(1, Math.floor((room * dpr) / rowPixels));

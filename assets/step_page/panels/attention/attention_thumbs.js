@@ -12,7 +12,7 @@ export class ThumbPainter {
   paint(surface, view) {
     const { g, w, h, dpr } = surface;
     const { palette, layers, heads } = view;
-    const size = Math.max(12, palette.fontSize * 0.82);
+    const size = palette.label;
     const left = Math.ceil(size * 2.1);
     const top = Math.ceil(size * 2.6);
     const cellWidth = Math.max(2, ((w - left - 3) * dpr) / heads); // not whole: edges are rounded one by one

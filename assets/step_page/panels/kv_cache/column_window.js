@@ -5,16 +5,16 @@
  * somebody pans away, and follows again once the newest is back in view.
  */
 export class ColumnWindow {
-  /** @param {{widest: number, narrowest: number, spare?: number}} options widths in CSS pixels; spare: columns left empty after the last */
-  constructor({ widest, narrowest, spare = 0 }) {
-    this.widest = widest;
+  /** @param {{narrowest: number, spare?: number}} options width in CSS pixels; spare: columns left empty after the last */
+  constructor({ narrowest, spare = 0 }) {
+    this.widest = Infinity; // set by whoever draws, to the size of its type
     this.narrowest = narrowest;
     this.spare = spare;
     this.follow = true;
     this.first = 0;
     this.count = 0;
     this.visible = 0;
-    this.width = widest;
+    this.width = narrowest;
   }
 
   /**

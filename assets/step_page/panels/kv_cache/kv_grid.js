@@ -29,7 +29,7 @@ class KvPanel {
     this.root = root;
     this.store = store;
     this.norms = new NormTable();
-    this.columns = new ColumnWindow({ widest: 34, narrowest: 3, spare: 1 });
+    this.columns = new ColumnWindow({ narrowest: 3, spare: 1 });
     this.painter = new KvPainter();
     this.hover = null; // {position, layer}
     this.cursor = null; // the same, moved by keys

@@ -3,7 +3,7 @@
 import { colourRamp, mixColour, pixelOf, rampAt } from '../../drawing/palette.js';
 import { fitLabel, Raster, slantLabel } from '../../drawing/canvas.js';
 
-const KV_LABEL_WIDTH = 11; // columns narrower than this carry position numbers instead of tokens
+const KV_LABEL_WIDTH = 0.84; // of the label's size: narrower columns carry position numbers instead of tokens
 
 export class KvPainter {
   shown = 'both'; // or 'keys', 'values'
@@ -16,10 +16,11 @@ export class KvPainter {
   /** Draw one frame. `view`: palette, norms, columns, hover, layer, layers, added, kvLen, sliding, label. */
   paint(surface, view) {
     const { g, w, h, dpr } = surface;
-    const size = Math.max(12, view.palette.fontSize * 0.82);
+    const size = view.palette.label;
     const left = Math.ceil(size * 2.1);
     const top = Math.ceil(size * 4.1);
     const rowPixels = Math.max(1, ((h - top - 3) * dpr) / view.layers); // not whole: edges are rounded one by one
+    view.columns.widest = Math.max(size * 2.6, w / 16);
     // The column after the last is the token not cached yet; it has to fit as well.
     view.columns.fit(view.norms.count, w - left - size * 1.6, dpr, view.kvLen - 1);
     this.#at = { left, top, row: rowPixels / dpr, columns: view.columns, layers: view.layers, size };
@@ -175,13 +176,13 @@ export class KvPainter {
     g.restore();
     g.fillStyle = palette.mute.css;
     g.textBaseline = 'middle';
-    if (columns.count === position) slantLabel(g, 'not in the cache yet', this.#x(position) + width / 2 - 1, top + height / 2, -Math.PI / 2, 'center');
+    if (columns.count === position) slantLabel(g, fitLabel(g, 'not in the cache yet', height), this.#x(position) + width / 2 - 1, top + height / 2, -Math.PI / 2, 'center');
   }
 
   #columnLabels(g, view, w) {
     const { columns, palette, hover } = view;
     const { top, size } = this.#at;
-    const named = columns.width >= KV_LABEL_WIDTH;
+    const named = columns.width >= size * KV_LABEL_WIDTH;
     g.textBaseline = 'alphabetic';
     const every = named ? 1 : Math.ceil((size * 3) / columns.width);
     const end = Math.min(columns.end, columns.count - 1) + 1;

@@ -96,7 +96,7 @@ class MemoryPanel {
     if (!store.selected) return;
     const { g, w, h } = this.surface;
     const palette = paletteOf(this.root);
-    const size = Math.max(12, palette.fontSize * 0.82);
+    const size = palette.label;
     const { steps } = store;
     const most = Math.max(...steps.map(({ memory }) => Math.max(memory.kv_reserved_bytes, memory.kv_live_bytes)), 1);
     const top = size * 1.5;

@@ -74,7 +74,7 @@ export class DrawStrip {
     const { g, w, h } = this.surface;
     const { segments, draw, pieces, tried } = this.view;
     const palette = paletteOf(this.panelRoot);
-    const size = Math.max(12, palette.fontSize * 0.86);
+    const size = palette.label;
     const top = 5;
     const height = h - top - size * 1.75;
     g.textBaseline = 'middle';

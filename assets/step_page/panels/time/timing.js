@@ -30,7 +30,7 @@ class TimingPanel {
   constructor(root, store) {
     this.root = root;
     this.store = store;
-    this.columns = new ColumnWindow({ widest: 58, narrowest: 8 });
+    this.columns = new ColumnWindow({ narrowest: 8 });
     this.painter = new TimingPainter();
     this.frame = panelFrame(root, {
       title: 'Time per step', name: 'timing', term: 'lower bound', says: 'Each bar is one step: first the prefill, then one bar for every new token.', table: () => this.#table(), empty: 'Press Prefill: every step is timed here, prefill apart from decode.',

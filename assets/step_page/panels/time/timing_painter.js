@@ -26,7 +26,7 @@ export class TimingPainter {
   /** @param view {palette, columns, steps, chosen, hover, label: (step) => string, floor: (step) => ms, 0 where not known} */
   paint(surface, view) {
     const { g, w, h, dpr } = surface;
-    const size = Math.max(12, view.palette.fontSize * 0.82);
+    const size = view.palette.label;
     const apart = Math.ceil(size * 7.4);
     const at = { size, apart, left: apart + Math.ceil(size * 4.8), top: size * 1.7, bottom: h - size * 1.8, width: w };
     const { columns, steps } = view;
