@@ -18,9 +18,11 @@ import { FirstScreen } from './controls/first_screen.js';
 import { PromptRow } from './controls/prompt.js';
 import { TokenStrip } from './panels/tokens/token_strip.js';
 import { Stations } from './panels/loop/stations.js';
+import { TurnBeats } from './panels/loop/turn_beats.js';
 import { LineState } from './controls/line_state.js';
 import { Player } from './controls/player.js';
 import { Presenter } from './controls/presenter.js';
+import { SlowStep } from './controls/slow_step.js';
 import { Settings } from './controls/settings.js';
 import { Share } from './controls/share.js';
 import { flyToken } from './panels/tokens/fly.js';
@@ -84,9 +86,8 @@ class StepPage {
     const prompt = new PromptRow(place('section.prompt-row', { 'aria-label': 'Prompt' }), store);
     const first = new FirstScreen(store, prompt);
     const strip = new TokenStrip(place('section.strip-box', { 'aria-label': 'Tokens' }), store);
-    const stations = new Stations(place('section.turn', { 'aria-label': 'One turn of the loop' }), store, (selector) =>
-      this.flash(selector),
-    );
+    const turn = place('section.turn', { 'aria-label': 'One turn of the loop' });
+    const stations = new Stations(turn, store, (selector) => this.flash(selector));
     this.stops = new Popover(
       root,
       stations.stopButton,
@@ -96,10 +97,13 @@ class StepPage {
     const stage = place('div.stage');
     const grid = place('div.panels');
     const cards = this.#buildPanels(grid);
+    const panels = Object.fromEntries(cards.map(({ name, panel }) => [name, panel]));
     const presenter = new Presenter(root, stage, cards);
     const line = new LineState(grid, store);
     const openStops = () => this.stops.open();
-    const player = new Player(root, place('footer.transport'), store, { prompt, presenter, openStops });
+    const slowStep = this.#buildSlowStep(turn, presenter, { stations, strip, ...panels });
+    const player = new Player(root, place('footer.transport'), store, { prompt, presenter, slowStep, openStops });
+    slowStep.held = new Set([strip, stations, ...Object.values(panels), player]);
     return [
       new TopBar(bar, root, store, [line.bar.node, share.button, presenter.button, settings.button, checks.button]),
       prompt,
@@ -108,12 +112,25 @@ class StepPage {
       share,
       settings,
       checks,
-      ...cards.map(({ panel }) => panel),
+      ...Object.values(panels),
       first,
       presenter,
       line,
       player,
     ];
+  }
+
+  #buildSlowStep(place, presenter, parts) {
+    const { root, store } = this;
+    const beats = new TurnBeats(root, store, parts, presenter);
+    const on = {
+      draw: (part, changes, how) => this.#drawPart(part, changes, how),
+      end: () => beats.clear(),
+      over: () => this.#settle(false),
+    };
+    this.slowStep = new SlowStep(root, store, { place, beats: beats.list, on });
+    beats.tell = (part, how) => this.slowStep.tell(part, how);
+    return this.slowStep;
   }
 
   #buildPanels(grid) {
@@ -141,17 +158,27 @@ class StepPage {
   #draw() {
     this.frame = null;
     this.drewAt = performance.now();
-    const { changes, store, root } = this;
+    const { changes, store } = this;
     this.changes = new Set();
-    for (const part of this.parts) {
-      try {
-        part.draw(changes);
-      } catch (error) {
-        console.error('Loupe: a part of the page could not be drawn.', error); // the others still are
-      }
-    }
+    this.slowStep.watch();
+    for (const part of this.parts) if (!this.slowStep.keeps(part, changes)) this.#drawPart(part, changes);
     if (changes.has('steps') || changes.has('select')) this.stops.refresh();
-    this.#showDraw();
+    if (!this.slowStep.isOn) this.#settle(true);
+    store.drawn();
+  }
+
+  #drawPart(part, changes, how) {
+    try {
+      part.draw(changes, how);
+    } catch (error) {
+      console.error('Loupe: a part of the page could not be drawn.', error); // the others still are
+    }
+  }
+
+  /** All parts show what the store holds. @param {boolean} flies whether a token that has just come flies to its place */
+  #settle(flies) {
+    const { store, root } = this;
+    this.#showDraw(flies);
     Object.assign(root.dataset, {
       step: store.sel.step,
       steps: store.steps.length,
@@ -163,18 +190,17 @@ class StepPage {
       recorded: Boolean(store.recording),
       drawn: ++this.frames,
     });
-    store.drawn();
   }
 
   /** A step that came while it is watched: its token flies from its bar to the strip. */
-  #showDraw() {
+  #showDraw(flies) {
     const { store, root } = this;
     const key = `${store.session?.sid}/${store.epoch}/${store.newest}`;
     if (key === this.shownDraw) return;
     this.shownDraw = key;
     const since = performance.now() - (this.drawnAt ?? 0);
     this.drawnAt = performance.now();
-    if (!store.sel.follow || store.recording || since < 150) return;
+    if (!flies || !store.sel.follow || store.recording || since < 150) return;
     flyToken(
       root,
       root.querySelector('.panel-next [data-chosen="true"] .lp-row-token'),
@@ -216,6 +242,7 @@ class StepPage {
     this.stopLetting();
     this.stopExplaining();
     this.store.removeEventListener('change', this.onChange);
+    this.slowStep.destroy();
     for (const part of this.parts) part.destroy?.();
     this.stops.destroy();
     this.root.replaceChildren();

@@ -45,6 +45,15 @@ def test_axe_finds_nothing_serious(step_page: StepPage, theme: str):
     step_page.page.locator(".station[data-station=stop]").click()
     step_page.page.locator(".lp-kv .lp-table").click()
     assert violations(step_page.page) == [], "stop rules and a table open"
+    step_page.press("Escape").press("b").press("1")
+    assert violations(step_page.page) == [], "a table on the big screen"
+    step_page.press("3")
+    expect(step_page.page.locator(".panel-next")).to_be_visible()
+    assert violations(step_page.page) == [], "the next token on the big screen"
+    step_page.press("Shift+Space")
+    expect(step_page.page.locator(".turn-said")).to_be_visible()
+    step_page.press("Space", times=3)
+    assert violations(step_page.page) == [], "one step, slowly: the fourth still"
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -11,6 +11,7 @@ import { say } from '../drawing/say.js';
 
 export const KEY_MAP = [
   { keys: ['Space'], shown: 'Space', act: 'step', says: 'Sample one more token (prefill first, if nothing ran yet)' },
+  { keys: ['Shift Space'], shown: 'Shift Space', act: 'slow', says: say('turn.key') },
   { keys: ['p'], shown: 'P', act: 'play', says: 'Play or pause' },
   { keys: ['ArrowLeft'], shown: '←', act: 'back', says: 'Look at the step before' },
   { keys: ['ArrowRight'], shown: '→', act: 'forward', says: 'Look at the step after' },
@@ -38,10 +39,10 @@ function actionOf(event, root) {
   if (matches(TYPING) && !(event.key === 'Escape' && root.contains(target))) return null;
   if (root.querySelector('dialog[open]') || document.querySelector('[role="dialog"][aria-modal="true"]')) return null;
   const entry = KEY_MAP.find(({ keys }) =>
-    keys.includes(event.key === ' ' ? 'Space' : event.key.length === 1 ? event.key.toLowerCase() : event.key),
+    keys.includes(event.key === ' ' ? (event.shiftKey ? 'Shift Space' : 'Space') : event.key.length === 1 ? event.key.toLowerCase() : event.key),
   );
   if (!entry) return null;
-  if (entry.act === 'step' && matches(PRESSED_BY_SPACE)) return null;
+  if (event.key === ' ' && matches(PRESSED_BY_SPACE)) return null;
   if (ARROWS.includes(event.key) && (matches(MOVES_ITSELF) || target.closest?.(MOVES_ITSELF))) return null;
   return entry.act;
 }
@@ -52,7 +53,7 @@ function actionOf(event, root) {
  * @returns {() => void} stop listening
  */
 export function listenToKeys(root, actions) {
-  const held = new Set(['step', 'play', 'force', 'undo', 'present', 'help']); // a held key repeats; these act once per press
+  const held = new Set(['step', 'slow', 'play', 'force', 'undo', 'present', 'help']); // a held key repeats; these act once per press
   const onKey = (event) => {
     if (!root.isConnected) return;
     const act = actionOf(event, root);

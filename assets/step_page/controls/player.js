@@ -16,18 +16,19 @@ import { buildBranches } from './branches.js';
 import { openForce } from './force_dialog.js';
 import { openHelp } from './help.js';
 
-const KEYED = ['step', 'play', 'back', 'forward', 'first', 'last', 'force', 'undo', 'help'];
+const KEYED = ['step', 'slow', 'play', 'back', 'forward', 'first', 'last', 'force', 'undo', 'help'];
 const MOST_SEED = 2 ** 31;
 
 export class Player {
   /**
    * @param {import('./prompt.js').PromptRow} prompt @param {import('./presenter.js').Presenter} presenter
-   * @param {() => void} openStops
+   * @param {import('./slow_step.js').SlowStep} slowStep @param {() => void} openStops
    */
-  constructor(page, root, store, { prompt, presenter, openStops }) {
+  constructor(page, root, store, { prompt, presenter, slowStep, openStops }) {
     this.store = store;
     this.page = page;
     this.presenter = presenter;
+    this.slowStep = slowStep;
     this.prompt = prompt;
     this.loop = new PlayLoop(
       store,
@@ -63,15 +64,26 @@ export class Player {
     if (store.recording) return this.note.say(say('first.not_yet'), 'hint');
     if (act === 'undo') return this.#undo();
     if (act === 'step') return this.#step();
+    if (act === 'slow') return this.#slow();
     if (act === 'play') return this.#play();
     return store.steps.length ? this.#change(act) : this.note.say('Prefill a prompt first.', 'hint');
   }
 
   #step() {
     this.loop.pause();
+    this.slowStep.forget();
     if (this.#isOpening) return undefined;
     if (!this.store.steps.length) return this.prompt.prefill();
     return this.#askStep();
+  }
+
+  /** An ordinary step, shown station by station once it has come. The first press prefills, as with Step. */
+  #slow() {
+    const { store } = this;
+    const isNext = store.steps.length > 0;
+    if (isNext) store.select({ step: store.newest });
+    this.#step();
+    if (isNext && store.line.pending('step')) this.slowStep.expect();
   }
 
   #play() {

@@ -4,7 +4,7 @@
  * After a prefill there is one step and nothing to scrub: the line says what happened instead (prefill_note.js).
  * The groups never look alike: look (plain), run (accent), change the run (outlined in the colour of forcing).
  *
- * For tests: .transport [data-act=first|back|step|play|forward|last|rewind|fork|force|reset|branches|help],
+ * For tests: .transport [data-act=first|back|step|slow|play|forward|last|rewind|fork|force|reset|branches|help],
  * .scrubber, .step-counter, .speed
  */
 
@@ -19,6 +19,7 @@ const TRANSPORT_BUTTONS = {
   forward: ['forward', '', 'Look at the step after (→)'],
   last: ['last', '', 'Look at the newest step and follow (End)'],
   step: ['step', 'Step', 'Sample one more token (Space)'],
+  slow: ['slow', '', say('turn.button_title')],
   play: ['play', 'Play', 'Sample token after token (P)'],
   rewind: ['rewind', 'Rewind to here', 'Drop every later step from the cache and from the run'],
   fork: ['fork', 'Fork', 'Keep this run and go on from here in a branch of its own'],
@@ -78,7 +79,8 @@ export class TransportView {
   #runGroup() {
     this.waiting = make('span.waiting-count', { hidden: true, title: 'Steps asked for and not done yet' });
     const step = this.#button('step', '.primary', make('kbd', {}, 'space'), this.waiting);
-    return this.#group('run', 'Run the model', step, this.#button('play', '', make('kbd', {}, 'P')), this.#speed());
+    const slow = this.#button('slow', '.square');
+    return this.#group('run', 'Run the model', step, slow, this.#button('play', '', make('kbd', {}, 'P')), this.#speed());
   }
 
   #speed() {

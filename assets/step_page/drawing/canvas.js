@@ -55,6 +55,14 @@ export function makeSurface(host, paint) {
   return surface;
 }
 
+/**
+ * Where a grid lies on its canvas, and the element over which something may be laid; null while it is not seen.
+ * @param {{left: number, top: number, width: number, height: number} | null} box
+ */
+export function gridOn({ host }, box) {
+  return box && host.clientWidth ? { host, ...box } : null;
+}
+
 /** A grid drawn pixel by pixel in device pixels: thousands of cells in well under a millisecond. */
 export class Raster {
   constructor() {

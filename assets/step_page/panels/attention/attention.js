@@ -10,7 +10,7 @@ import { formatProb } from '../../drawing/format.js';
 import { plainToken } from '../../drawing/pieces.js';
 import { tokenAtPosition } from '../../drawing/token_names.js';
 import { forgetPalette, paletteOf } from '../../drawing/palette.js';
-import { makeSurface } from '../../drawing/canvas.js';
+import { gridOn, makeSurface } from '../../drawing/canvas.js';
 import { ColumnWindow, panWith } from '../kv_cache/column_window.js';
 import { makeTooltip } from '../../drawing/tooltip.js';
 import { panelFrame, segmentedControl, toggleButton } from '../../drawing/panel_frame.js';
@@ -88,6 +88,12 @@ class AttentionPanel {
   get shown() {
     const { layer, head } = this.preview ?? this.store.sel;
     return { layer, head: this.mean ? HEAD_MEAN : head };
+  }
+
+  /** The weights in large: of which head (or HEAD_MEAN), and null where they are not here. */
+  weights() {
+    const { layer, head } = this.shown;
+    return { layer, head, row: this.rows.row(this.store.selected, layer, head) };
   }
 
   draw(changes) {
@@ -296,5 +302,10 @@ class AttentionPanel {
 /** @param {HTMLElement} root an empty element */
 export function attentionPanel(root, store) {
   const panel = new AttentionPanel(root, store);
-  return { draw: (changes) => panel.draw(changes), destroy: () => panel.destroy() };
+  return {
+    draw: (changes) => panel.draw(changes),
+    destroy: () => panel.destroy(),
+    grid: () => gridOn(panel.thumbSurface, panel.thumbs.box),
+    weights: () => panel.weights(),
+  };
 }

@@ -24,6 +24,13 @@ export class ThumbPainter {
     this.#marks(g, view);
   }
 
+  /** @returns {{left: number, top: number, width: number, height: number} | null} where the cells are */
+  get box() {
+    if (!this.#at) return null;
+    const { left, top, width, height, layers, heads } = this.#at;
+    return { left, top, width: width * heads, height: height * layers };
+  }
+
   /** @returns {{layer: number, head: number} | null} */
   headAt(x, y) {
     if (!this.#at) return null;

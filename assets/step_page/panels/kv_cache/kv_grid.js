@@ -9,7 +9,7 @@ import { formatCount, formatNumber, formatPlural } from '../../drawing/format.js
 import { plainToken } from '../../drawing/pieces.js';
 import { tokenAtPosition } from '../../drawing/token_names.js';
 import { forgetPalette, paletteOf } from '../../drawing/palette.js';
-import { makeSurface, reducedMotion } from '../../drawing/canvas.js';
+import { gridOn, makeSurface, reducedMotion } from '../../drawing/canvas.js';
 import { ColumnWindow, panWith } from './column_window.js';
 import { makeTooltip } from '../../drawing/tooltip.js';
 import { panelFrame, segmentedControl } from '../../drawing/panel_frame.js';
@@ -73,7 +73,9 @@ class KvPanel {
     );
   }
 
-  draw(changes) {
+  /** @param {{slideMs?: number, namesNext?: boolean}} [how] how long a new column takes to slide in; whether the one to come has a name */
+  draw(changes, { slideMs = KV_SLIDE_MS, namesNext = true } = {}) {
+    this.namesNext = namesNext;
     const { store } = this;
     if (changes.has('theme')) forgetPalette(this.root);
     this.frame.showEmpty(!store.selected);
@@ -83,7 +85,7 @@ class KvPanel {
     }
     if (changes.has('steps')) {
       this.norms.sync(store);
-      this.#startSlide();
+      this.#startSlide(slideMs);
     }
     if (store.sel.step !== this.drawnStep) this.columns.follow = true;
     this.drawnStep = store.sel.step;
@@ -95,11 +97,11 @@ class KvPanel {
   }
 
   /** A step that has just come slides in; a session that was loaded whole does not. */
-  #startSlide() {
+  #startSlide(ms) {
     const { store, seen } = this;
     const grew = store.epoch === seen.epoch && store.steps.length === seen.steps + 1 && store.sel.step === store.newest;
     this.seen = { epoch: store.epoch, steps: store.steps.length };
-    this.slide = grew && !reducedMotion() ? { from: kvColumns(store.selected)[0], start: performance.now() } : null;
+    this.slide = grew && !reducedMotion() ? { from: kvColumns(store.selected)[0], start: performance.now(), ms } : null;
   }
 
   #words() {
@@ -147,14 +149,14 @@ class KvPanel {
     const { store, surface, columns } = this;
     const step = store.selected;
     if (!step || !this.norms.count) return;
-    const progress = this.slide ? Math.min(1, (performance.now() - this.slide.start) / KV_SLIDE_MS) : 1;
+    const progress = this.slide ? Math.min(1, (performance.now() - this.slide.start) / this.slide.ms) : 1;
     if (progress >= 1) this.slide = null;
     this.painter.paint(surface, {
       palette: paletteOf(this.root), norms: this.norms, columns, hover: this.hover,
       layer: store.sel.layer, layers: store.model.num_layers,
       added: kvColumns(step), kvLen: step.kv_len,
       sliding: this.slide ? { ...this.slide, progress } : null,
-      label: (position) => plainToken(store.tokens[position]),
+      label: (position) => (position < step.kv_len || this.namesNext ? plainToken(store.tokens[position]) : '?'),
     });
     if (this.slide) surface.ask();
   }
@@ -262,5 +264,9 @@ class KvPanel {
 /** @param {HTMLElement} root an empty element */
 export function kvPanel(root, store) {
   const panel = new KvPanel(root, store);
-  return { draw: (changes) => panel.draw(changes), destroy: () => panel.destroy() };
+  return {
+    draw: (changes, how) => panel.draw(changes, how),
+    destroy: () => panel.destroy(),
+    grid: () => gridOn(panel.surface, panel.painter.box),
+  };
 }

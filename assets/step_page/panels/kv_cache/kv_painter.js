@@ -41,6 +41,13 @@ export class KvPainter {
     return { position, layer };
   }
 
+  /** @returns {{left: number, top: number, width: number, height: number} | null} where the cells are */
+  get box() {
+    if (!this.#at) return null;
+    const { left, top, row, columns, layers } = this.#at;
+    return { left, top, width: (columns.end - columns.first + 1) * columns.width, height: row * layers };
+  }
+
   /** @returns {{x: number, y: number}} the middle of a cell */
   placeOf({ position, layer }) {
     const { top, row, columns } = this.#at;
@@ -121,7 +128,8 @@ export class KvPainter {
     if (from > columns.first) g.drawImage(still, x, y, still.width / dpr, still.height / dpr);
     g.save();
     g.globalAlpha = ease;
-    g.drawImage(moving, this.#x(from) + (1 - ease) * 36, y, moving.width / dpr, moving.height / dpr);
+    const way = Math.max(36, columns.width);
+    g.drawImage(moving, this.#x(from) + (1 - ease) * way, y, moving.width / dpr, moving.height / dpr);
     g.restore();
   }
 

@@ -162,11 +162,12 @@ export class Stations {
     return { name, says, button, main, rest };
   }
 
-  draw(changes) {
+  /** @param {number} [until] how many stations, from the first on, know of the step yet */
+  draw(changes, until = STATIONS.length) {
     if (!['steps', 'select', 'model', 'session', 'tokens'].some((name) => changes.has(name))) return;
     const step = this.store.selected;
-    for (const part of this.parts) this.#drawStation(part, step);
-    this.#drawBack(step);
+    for (const part of this.parts.slice(0, until)) this.#drawStation(part, step);
+    if (until === STATIONS.length) this.#drawBack(step);
   }
 
   #drawStation({ name, says, button, main, rest }, step) {

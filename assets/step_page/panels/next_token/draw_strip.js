@@ -7,7 +7,7 @@ import { formatCount, formatProb } from '../../drawing/format.js';
 import { plainToken } from '../../drawing/pieces.js';
 import { namedToken } from '../../drawing/token_names.js';
 import { mixColour, paletteOf } from '../../drawing/palette.js';
-import { fitLabel, makeSurface } from '../../drawing/canvas.js';
+import { fitLabel, makeSurface, reducedMotion } from '../../drawing/canvas.js';
 
 /**
  * Segments of [0, 1): tokens by falling probability, then everything that is not a candidate as one rest.
@@ -42,6 +42,7 @@ export class DrawStrip {
     const host = make('div.lp-canvas.lp-draw', { role: 'img', 'aria-label': 'Sampling: tokens share the interval from 0 to 1 by falling probability' });
     root.append(host);
     this.view = null;
+    this.landing = null; // {start, ms}: u is on its way, and nothing is chosen yet
     this.surface = makeSurface(host, () => this.view && this.#paint());
     this.surface.canvas.addEventListener('pointermove', (event) => this.#tell(event, tip));
     this.surface.canvas.addEventListener('pointerleave', () => tip.hide());
@@ -52,6 +53,18 @@ export class DrawStrip {
     this.view = { ...view, segments: drawSegments(view.ids, view.probs) };
     this.#splitRest();
     this.surface.paint();
+  }
+
+  /** Let u run along the strip to its place, from the next drawing on; in no time where `ms` is 0. */
+  land(ms) {
+    this.landing = ms && !reducedMotion() ? { start: performance.now(), ms } : null;
+  }
+
+  /** How much of its way u has come, 1: it is there. */
+  get #landed() {
+    const share = this.landing ? Math.min(1, (performance.now() - this.landing.start) / this.landing.ms) : 1;
+    if (share === 1) this.landing = null;
+    return 1 - (1 - share) ** 3;
   }
 
   /** A token drawn from beyond the candidates gets its own place in the rest. */
@@ -66,7 +79,7 @@ export class DrawStrip {
   #colour(id, palette) {
     const { draw } = this.view;
     if (id === null) return mixColour(palette.card, palette.mute, 0.2);
-    if (id === draw.token_id) return mixColour(palette.card, draw.mode === 'forced' ? palette.forced : palette.gen, 0.55);
+    if (id === draw.token_id && !this.landing) return mixColour(palette.card, draw.mode === 'forced' ? palette.forced : palette.gen, 0.55);
     return mixColour(palette.card, palette.accent, 0.32);
   }
 
@@ -74,6 +87,8 @@ export class DrawStrip {
     const { g, w, h } = this.surface;
     const { segments, draw, pieces, tried } = this.view;
     const palette = paletteOf(this.panelRoot);
+    const landed = this.#landed;
+    if (this.landing) this.surface.ask();
     const size = palette.label;
     const top = 5;
     const height = h - top - size * 1.75;
@@ -96,10 +111,11 @@ export class DrawStrip {
     }
     g.font = `${size}px ${palette.font}`;
     g.fillStyle = palette.mute.css;
-    const words = drawWords(draw, (id) => namedToken(pieces.get(id))) + (tried ? ' (what was sampled)' : '');
+    const u = draw.u * landed;
+    const words = landed < 1 ? `u = ${u.toFixed(3)}` : drawWords(draw, (id) => namedToken(pieces.get(id))) + (tried ? ' (what was sampled)' : '');
     if (draw.u === null) return this.#words(g, words, 0, w, h - size * 0.75);
     g.fillStyle = palette.text.css;
-    const x = Math.max(1, Math.min(w - 1, draw.u * w));
+    const x = Math.max(1, Math.min(w - 1, u * w));
     g.fillRect(x - 1, 0, 2, height + 2 * top);
     g.beginPath();
     g.moveTo(x - 5, 0);

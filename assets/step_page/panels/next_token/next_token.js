@@ -67,7 +67,8 @@ class NextTokenPanel {
     bars.append(this.confirm);
   }
 
-  draw(changes) {
+  /** @param {{needleMs?: number}} [how] how long u takes to find its place; no time unless asked for */
+  draw(changes, { needleMs = 0 } = {}) {
     const { store } = this;
     if (changes.has('theme')) forgetPalette(this.root);
     this.frame.showEmpty(!store.selected);
@@ -77,6 +78,7 @@ class NextTokenPanel {
     if (this.exact && this.exact.key !== key) this.exact = null;
     if (store.params && this.paramsKey !== key) this.#forgetTry();
     this.ask.draw();
+    this.strip.land(needleMs);
     return this.#redraw();
   }
 
@@ -217,5 +219,5 @@ class NextTokenPanel {
 /** @param {HTMLElement} root an empty element */
 export function nextTokenPanel(root, store) {
   const panel = new NextTokenPanel(root, store);
-  return { draw: (changes) => panel.draw(changes), destroy: () => panel.destroy() };
+  return { draw: (changes, how) => panel.draw(changes, how), destroy: () => panel.destroy() };
 }

@@ -4,8 +4,8 @@ import { make } from '../../drawing/dom.js';
 
 const FLIGHT_MS = 230;
 
-/** @param {HTMLElement} root @param {Element|null} from @param {Element|null} to */
-export function flyToken(root, from, to) {
+/** @param {HTMLElement} root @param {Element|null} from @param {Element|null} to @param {number} [ms] */
+export function flyToken(root, from, to, ms = FLIGHT_MS) {
   if (!from || !to || matchMedia('(prefers-reduced-motion: reduce)').matches) return;
   const base = root.getBoundingClientRect();
   const start = from.getBoundingClientRect();
@@ -21,7 +21,7 @@ export function flyToken(root, from, to) {
       { transform: at(start, start.right - ghost.offsetWidth), opacity: 0.35 },
       { transform: at(end, end.left), opacity: 1 },
     ],
-    { duration: FLIGHT_MS, easing: 'cubic-bezier(.3, .7, .2, 1)' },
+    { duration: ms, easing: 'cubic-bezier(.3, .7, .2, 1)' },
   );
   flight.finished.then(
     () => ghost.remove(),
