@@ -22,6 +22,10 @@ OUTSIDE = """(loupe) => {
   };
   return shown.filter((n) => isOut(n, page) || (card.contains(n) && isOut(n, panel))).map((n) => n.className);
 }"""
+DRAWN_PIXELS = """(canvas) => new Promise((done) => {
+  const read = () => done(parseFloat(canvas.getContext('2d').font));
+  requestAnimationFrame(() => requestAnimationFrame(read)); // what has just come into view is drawn by then
+})"""
 PIXELS = "(node) => parseFloat(getComputedStyle(node).fontSize)"
 
 
@@ -48,8 +52,13 @@ def test_each_panel_fits_the_screen_in_type_that_is_read_from_the_back_row(step_
         assert step_page.root.evaluate("(loupe) => loupe.scrollHeight - loupe.clientHeight") == 0
         assert pixels(step_page, ".page") == pytest.approx(body, abs=0.1)
         assert pixels(step_page, ".chip-text") == pytest.approx(1.4 * body, abs=0.1)
+    table = step_page.press("3").page.locator(".panel-next .lp-table")
+    table.click()
+    expect(step_page.page.locator(".panel-next .twin")).to_be_visible()
+    expect(step_page.page.locator(".panel-next .lp-bars")).to_be_hidden()
+    table.click()
     step_page.press("1")
-    label = step_page.page.locator(".panel-kv canvas").evaluate("(canvas) => parseFloat(canvas.getContext('2d').font)")
+    label = step_page.page.locator(".panel-kv canvas").evaluate(DRAWN_PIXELS)
     assert label == pytest.approx(0.88 * 32, abs=0.1), "what is drawn grows with what is written"
 
 
@@ -60,7 +69,12 @@ def test_the_run_goes_on_under_the_same_keys_and_escape_brings_the_page_back(ste
     expect(step_page.page.locator(".stage-said")).to_have_text(
         "Big screen: Next token. Keys 1 to 5 choose the panel, Esc leaves."
     )
-    step_page.step(2).press("ArrowLeft").wait_for_selected(1).press("2")
+    newest = step_page.chips.last
+    step_page.step(14)
+    expect(newest).to_be_in_viewport(ratio=1)
+    step_page.press("Escape").press("b")
+    expect(newest).to_be_in_viewport(ratio=1)
+    step_page.press("ArrowLeft").wait_for_selected(13).press("2")
     expect(step_page.page.locator(".stage-panel[aria-pressed=true]")).to_have_text("2Attention")
     menu = step_page.page.get_by_test_id("stHeader")
     expect(menu).to_be_hidden()

@@ -16,6 +16,7 @@ import { makeTooltip } from '../../drawing/tooltip.js';
 import { panelFrame, segmentedControl, toggleButton } from '../../drawing/panel_frame.js';
 import { AttentionRows, HEAD_MEAN, pooledLines, withoutFirst } from '../../store/attention_data.js';
 import { attentionTable } from './attention_table.js';
+import { tellWeight } from './attention_tip.js';
 import { ThumbPainter } from './attention_thumbs.js';
 import { HeadPainter, mostHeadRows } from './attention_head.js';
 import { CanvasGrid } from '../../drawing/canvas_grid.js';
@@ -257,7 +258,8 @@ class AttentionPanel {
   #listenHead(canvas) {
     canvas.addEventListener('pointermove', (event) => {
       this.hover = this.head.at(event.offsetX, event.offsetY);
-      this.#tell(event);
+      const { tokens, selected: step } = this.store;
+      tellWeight(this.tip, event, this.hover, { tokens, step, values: this.values, hidesFirst: this.hidesFirst });
       this.headSurface.ask();
     });
     canvas.addEventListener('pointerleave', () => {
@@ -268,20 +270,6 @@ class AttentionPanel {
     canvas.addEventListener('click', () => {
       if (this.hover?.row && !this.pan.moved()) this.store.select({ step: this.hover.row.step });
     });
-  }
-
-  #tell(event) {
-    const { tokens, selected: step } = this.store;
-    const { row, key } = this.hover ?? {};
-    const named = (position) => tokenAtPosition(tokens, position);
-    if (!this.hover || (!row && !this.values)) return this.tip.hide();
-    const query = row ? row.position : step.kv_len - 1;
-    if (row && !row.values) return this.tip.show(event.clientX, event.clientY, named(query), [], 'Its weights are not here. Click to look at this step.');
-    if (key === null || key === undefined) return this.tip.hide();
-    const weight = row ? row.values[key] : this.values[key];
-    return this.tip.show(event.clientX, event.clientY, `key ${named(key)}`, [
-      ['query', row?.first < query ? `${named(row.first)} to ${named(query)}, the largest` : named(query)], ['weight', `${formatProb(weight)}${this.hidesFirst ? ' (altered)' : ''}`],
-    ]);
   }
 
   #table() {

@@ -123,12 +123,15 @@ export class HeadPainter {
     const scaled = attentionScale(this.scale);
     g.textAlign = 'right';
     g.textBaseline = 'middle';
+    let last = Infinity; // height of the number before: the next one needs room
     for (const tick of HEAD_TICKS[this.scale]) {
       const y = barTop + barHeight * (1 - scaled(tick));
       g.fillStyle = palette.line.css;
       g.fillRect(left, Math.round(y), w - left, 1);
       g.fillStyle = palette.mute.css;
-      if (tick !== 0.01 || barHeight * 0.1 > size * 1.15) g.fillText(String(tick), left - (view.sink > 0 ? SINK_WIDTH + 10 : 8), y);
+      if (last - y < size * 1.05) continue;
+      g.fillText(String(tick), left - (view.sink > 0 ? SINK_WIDTH + 10 : 8), y);
+      last = y;
     }
     if (view.sink > 0) this.#sink(g, view, scaled);
     if (!view.values) return;

@@ -72,6 +72,8 @@ export class TokenStrip {
     this.pending = make('span.strip-pending', { hidden: true });
     this.reading = make('p.strip-text', {}, this.text);
     root.append(this.line, make('div.strip-foot', {}, this.reading, this.#legend()), this.live);
+    this.observer = new ResizeObserver(() => this.#refit());
+    this.observer.observe(this.line);
     this.line.addEventListener('click', (event) => this.#click(event));
     this.line.addEventListener('wheel', (event) => this.#wheel(event), { passive: false });
   }
@@ -124,7 +126,7 @@ export class TokenStrip {
       this.sid = store.session?.sid ?? null;
       this.opened = [];
     }
-    const focus = store.selected ? drawnPosition(store, store.sel.step) : 0;
+    const focus = this.#focus;
     const prompt = [];
     const run = [];
     let end = 0;
@@ -147,6 +149,17 @@ export class TokenStrip {
     if (atEnd) this.prompt.scrollLeft = this.prompt.scrollWidth; // its last tokens stand beside what they led to
     if (!keepScroll) this.#scrollTo(focus);
     this.#drawText();
+  }
+
+  get #focus() {
+    return this.store.selected ? drawnPosition(this.store, this.store.sel.step) : 0;
+  }
+
+  /** Another width, or another size of type: what is looked at stays in view. */
+  #refit() {
+    this.#share();
+    this.prompt.scrollLeft = this.prompt.scrollWidth;
+    this.#scrollTo(this.#focus);
   }
 
   /** The natural width of the run, so that a short one leaves its room to the prompt. */
@@ -231,6 +244,10 @@ export class TokenStrip {
       const token = store.tokens[drawnPosition(store, step.index)];
       setText(this.live, `Step ${step.index}: ${quotedToken(token)}`);
     }
+  }
+
+  destroy() {
+    this.observer.disconnect();
   }
 }
 
