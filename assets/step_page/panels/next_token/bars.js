@@ -1,5 +1,7 @@
 /**
- * The likeliest tokens as bars: raw probability behind, probability after a stage in front.
+ * The likeliest tokens as bars: raw probability behind, probability after a stage in front. While other settings are tried,
+ * what stands behind is the probability with which the token was sampled. A hundred samples lie under the bars as dots, in
+ * the scale of the bars: where as many came as expected, the dots end where the bar ends.
  *
  * Rows keep the order of the raw scores, so nothing jumps while a slider moves. The token that was drawn always
  * has a row, and everything without a row is summed up in "others". A click on a row forces its token.
@@ -8,7 +10,9 @@
 import { icon, make, setText } from '../../drawing/dom.js';
 import { formatCount, formatProb } from '../../drawing/format.js';
 import { renderToken } from '../../drawing/pieces.js';
+import { say } from '../../drawing/say.js';
 import { namedToken } from '../../drawing/token_names.js';
+import { HUNDRED } from './trials.js';
 
 const FEWEST_BARS = 4;
 const MOST_BARS = 40;
@@ -16,9 +20,9 @@ const MOST_BARS = 40;
 function barRow(spec) {
   const row = {
     token: make('span.lp-row-token'), raw: make('i.lp-row-raw'), final: make('i.lp-row-final'),
-    rawText: make('span.lp-row-number'), finalText: make('span.lp-row-number.lp-strong'), id: undefined,
+    dots: make('i.lp-row-dots'), count: make('b.lp-row-count'), rawText: make('span.lp-row-number'), finalText: make('span.lp-row-number.lp-strong'), id: undefined,
   };
-  row.node = make(spec, {}, row.token, make('span.lp-row-track', {}, row.raw, row.final), row.rawText, row.finalText, make('span.lp-row-pin'));
+  row.node = make(spec, {}, row.token, make('span.lp-row-place', {}, make('span.lp-row-track', {}, row.raw, row.final, row.dots), row.count), row.rawText, row.finalText, make('span.lp-row-pin'));
   return row;
 }
 
@@ -27,12 +31,14 @@ export class BarList {
   constructor(root, onForce, onResize) {
     this.rows = [];
     this.fits = 10;
+    this.backHead = make('span.lp-row-number', {}, 'raw');
     this.finalHead = make('span.lp-row-number', {}, 'final');
     this.list = make('div.lp-rows');
     this.others = barRow('div.lp-row.lp-others');
     this.headLeft = make('div.lp-head-left'); // room for the question box, and below for its answer
     this.below = make('div');
-    root.append(make('div.lp-row.lp-row-head', {}, this.headLeft, make('span.lp-row-number', {}, 'raw'), this.finalHead, make('span')),
+    this.root = root;
+    root.append(make('div.lp-row.lp-row-head', {}, this.headLeft, this.backHead, this.finalHead, make('span')),
       this.below, this.list, this.others.node);
     this.list.addEventListener('click', (event) => {
       const row = event.target.closest('button.lp-row');
@@ -49,27 +55,34 @@ export class BarList {
   }
 
   /**
-   * @param view {ids, raw, probs, kept, vocabulary, draw, pieces, stage}: ids and raw by falling raw score, probs aligned
-   *   (may be shorter), kept: tokens above zero after the stage, stage: its name
+   * @param view {ids, raw, probs, kept, vocabulary, draw, pieces, stage, was, counts}: ids and raw by falling raw score,
+   *   probs aligned (may be shorter), kept: tokens above zero after the stage, stage: its name; was: probabilities with which
+   *   the step was sampled, while others are tried, else null; counts: of a hundred samples (Map by id, null: the rest), or null
    */
   draw(view) {
-    const { draw, ids } = view;
+    const { draw, ids, was } = view;
     const count = Math.min(this.fits, ids.length, view.probs.length);
-    const picked = Array.from({ length: count }, (_, i) => ({ id: ids[i], raw: view.raw[i], prob: view.probs[i] }));
+    const picked = Array.from({ length: count }, (_, i) => ({
+      id: ids[i], raw: view.raw[i], prob: view.probs[i], back: was ? (was[i] ?? null) : view.raw[i],
+    }));
     if (!picked.some(({ id }) => id === draw.token_id)) picked[count - 1] = this.#outside(view);
-    const top = Math.max(...picked.map(({ raw, prob }) => Math.max(raw, prob)), 1e-9);
+    const top = Math.max(...picked.map(({ back, prob }) => Math.max(back, prob)), 1e-9);
     while (this.rows.length < picked.length) this.#addRow();
     this.rows.forEach((row, i) => this.#drawRow(row, picked[i], top, view));
     this.#drawOthers(view, picked, top);
+    this.root.dataset.behind = was ? 'was' : 'raw';
+    setText(this.backHead, was ? say('sampling.was') : 'raw');
+    this.backHead.title = was ? say('sampling.was_title') : '';
     setText(this.finalHead, view.stageShort);
     this.finalHead.title = `after ${view.stage}`;
   }
 
   /** The chosen token where it is not among the rows that fit. */
-  #outside({ draw, ids, raw, probs, isLast, tried }) {
+  #outside({ draw, ids, raw, probs, isLast, was }) {
     const at = ids.indexOf(draw.token_id);
-    const known = at >= 0 && at < probs.length ? probs[at] : isLast && !tried ? draw.final_prob : null;
-    return { id: draw.token_id, raw: at >= 0 ? raw[at] : draw.raw_prob, prob: known, rank: draw.raw_rank };
+    const known = at >= 0 && at < probs.length ? probs[at] : isLast && !was ? draw.final_prob : null;
+    const own = at >= 0 ? raw[at] : draw.raw_prob;
+    return { id: draw.token_id, raw: own, prob: known, back: was ? draw.final_prob : own, rank: draw.raw_rank };
   }
 
   #addRow() {
@@ -79,10 +92,10 @@ export class BarList {
     this.list.append(row.node);
   }
 
-  #drawRow(row, item, top, { draw, pieces, stage }) {
+  #drawRow(row, item, top, { draw, pieces, stage, was, counts }) {
     row.node.hidden = !item;
     if (!item) return;
-    const { id, raw, prob, rank } = item;
+    const { id, raw, prob, back, rank } = item;
     if (row.id !== id) {
       row.id = id;
       row.node.dataset.id = id;
@@ -92,33 +105,51 @@ export class BarList {
     row.node.dataset.chosen = String(chosen);
     row.node.dataset.mark = chosen ? (draw.mode === 'forced' ? 'forced' : 'gen') : '';
     row.node.dataset.cut = String(prob === 0);
-    this.#bar(row.raw, raw / top);
+    this.#bar(row.raw, (back ?? 0) / top);
     this.#bar(row.final, (prob ?? 0) / top);
-    setText(row.rawText, formatProb(raw));
+    const sampled = this.#dots(row, counts, id, prob, top);
+    setText(row.rawText, back === null ? '–' : formatProb(back));
     setText(row.finalText, prob === null ? '–' : prob === 0 ? 'cut' : formatProb(prob));
     const after = prob === null ? '' : `, ${prob === 0 ? 'removed' : formatProb(prob)} after ${stage}`;
     const place = rank ? `, rank ${formatCount(rank)} by logit` : '';
     const act = chosen ? (draw.mode === 'forced' ? ' (forced)' : ' (sampled)') : '. Click to force this token';
-    const title = `${namedToken(pieces.get(id))}, id ${id}: raw ${formatProb(raw)}${after}${place}${act}`;
+    const before = was && back !== null ? `, ${say('sampling.was_title')} ${formatProb(back)}` : '';
+    const title = `${namedToken(pieces.get(id))}, id ${id}: raw ${formatProb(raw)}${before}${after}${sampled}${place}${act}`;
     if (row.node.title !== title) row.node.title = title;
   }
 
   /** Everything without a row of its own. */
-  #drawOthers({ vocabulary, kept }, picked, top) {
+  #drawOthers({ vocabulary, kept, was, counts }, picked, top) {
     const sum = (name) => picked.reduce((total, item) => total + (item[name] ?? 0), 0);
-    const raw = Math.max(0, 1 - sum('raw'));
+    const back = Math.max(0, 1 - sum('back'));
     const keptBeyond = Math.max(0, kept - picked.filter(({ prob }) => prob > 0).length);
     const prob = keptBeyond ? Math.max(0, 1 - sum('prob')) : 0;
     const count = vocabulary - picked.length;
     const row = this.others;
     setText(row.token, `${formatCount(count)} others`);
-    this.#bar(row.raw, Math.min(1, raw / top));
+    this.#bar(row.raw, Math.min(1, back / top));
     this.#bar(row.final, Math.min(1, prob / top));
-    setText(row.rawText, formatProb(raw));
+    const listed = new Set(picked.map(({ id }) => id));
+    const beyond = counts && new Map([[null, [...counts].reduce((total, [id, n]) => total + (listed.has(id) ? 0 : n), 0)]]);
+    const sampled = this.#dots(row, beyond, null, prob, top);
+    setText(row.rawText, formatProb(back));
     setText(row.finalText, keptBeyond ? formatProb(prob) : 'cut');
     row.node.dataset.cut = String(!keptBeyond);
-    row.node.dataset.over = String(Math.max(raw, prob) > top); // longer than the track: fades out at its end
-    row.node.title = `All other tokens together: raw ${formatProb(raw)}; ${formatCount(keptBeyond)} of them kept, ${formatProb(prob)}`;
+    row.node.dataset.over = String(Math.max(back, prob) > top); // longer than the track: fades out at its end
+    const before = was ? say('sampling.was_title') : 'raw';
+    row.node.title = `All other tokens together: ${before} ${formatProb(back)}; ${formatCount(keptBeyond)} of them kept, ${formatProb(prob)}${sampled}`;
+  }
+
+  /** A dot for each sample of a token, a hundredth of the bars' scale apart. @returns {string} the same in words */
+  #dots(row, counts, id, prob, top) {
+    const count = counts?.get(id) ?? 0;
+    row.node.dataset.samples = counts ? String(count) : '';
+    setText(row.count, counts ? String(count) : '');
+    row.dots.hidden = !count;
+    row.dots.style.width = `${((100 * count) / HUNDRED / top).toFixed(3)}%`;
+    row.dots.style.backgroundSize = `${(100 / Math.max(1, count)).toFixed(3)}% 100%`;
+    if (!counts) return '';
+    return `, ${say('sampling.count', { count, of: HUNDRED, expected: prob === null ? '–' : (HUNDRED * prob).toFixed(1) })}`;
   }
 
   #bar(node, share) {

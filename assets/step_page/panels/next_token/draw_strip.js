@@ -8,25 +8,8 @@ import { plainToken } from '../../drawing/pieces.js';
 import { namedToken } from '../../drawing/token_names.js';
 import { mixColour, paletteOf } from '../../drawing/palette.js';
 import { fitLabel, makeSurface, reducedMotion } from '../../drawing/canvas.js';
-
-/**
- * Segments of [0, 1): tokens by falling probability, then everything that is not a candidate as one rest.
- * @param {ArrayLike<number>} ids @param {ArrayLike<number>} probs aligned with ids
- * @returns {Array<{id: number|null, low: number, high: number}>} id null: the rest
- */
-export function drawSegments(ids, probs) {
-  const order = Array.from(probs, (_, i) => i).filter((i) => probs[i] > 0).sort((a, b) => probs[b] - probs[a]);
-  const segments = [];
-  let low = 0;
-  for (const i of order) {
-    const high = Math.min(1, low + probs[i]);
-    segments.push({ id: ids[i], low, high });
-    low = high;
-  }
-  if (1 - low > 1e-4) segments.push({ id: null, low, high: 1 });
-  else if (segments.length) segments.at(-1).high = 1;
-  return segments;
-}
+import { say } from '../../drawing/say.js';
+import { segmentAt } from './segments.js';
 
 /** What is said under the strip. */
 function drawWords(draw, nameOf) {
@@ -40,7 +23,8 @@ export class DrawStrip {
   constructor(root, panelRoot, tip) {
     this.panelRoot = panelRoot;
     const host = make('div.lp-canvas.lp-draw', { role: 'img', 'aria-label': 'Sampling: tokens share the interval from 0 to 1 by falling probability' });
-    root.append(host);
+    this.beside = make('div.lp-trials'); // room for what samples again
+    root.append(make('div.lp-draw-line', {}, host, this.beside));
     this.view = null;
     this.landing = null; // {start, ms}: u is on its way, and nothing is chosen yet
     this.surface = makeSurface(host, () => this.view && this.#paint());
@@ -48,10 +32,12 @@ export class DrawStrip {
     this.surface.canvas.addEventListener('pointerleave', () => tip.hide());
   }
 
-  /** @param view {ids, probs, draw, tried: not what was drawn from, pieces: Map, others: tokens beyond the candidates still kept} */
+  /**
+   * @param view {segments, draw, tried: not what was drawn from, pieces: Map, others: tokens beyond the candidates still kept,
+   *   again: another u that is only tried, or null}
+   */
   draw(view) {
-    this.view = { ...view, segments: drawSegments(view.ids, view.probs) };
-    this.#splitRest();
+    this.view = view;
     this.surface.paint();
   }
 
@@ -65,15 +51,6 @@ export class DrawStrip {
     const share = this.landing ? Math.min(1, (performance.now() - this.landing.start) / this.landing.ms) : 1;
     if (share === 1) this.landing = null;
     return 1 - (1 - share) ** 3;
-  }
-
-  /** A token drawn from beyond the candidates gets its own place in the rest. */
-  #splitRest() {
-    const { draw, segments, tried } = this.view;
-    const rest = segments.at(-1);
-    const outside = !tried && rest?.id === null && !segments.some((segment) => segment.id === draw.drawn_id);
-    if (!outside || draw.high <= rest.low) return;
-    segments.splice(-1, 1, { ...rest, high: draw.low }, { id: draw.drawn_id, low: draw.low, high: draw.high }, { ...rest, low: draw.high });
   }
 
   #colour(id, palette) {
@@ -113,16 +90,43 @@ export class DrawStrip {
     g.fillStyle = palette.mute.css;
     const u = draw.u * landed;
     const words = landed < 1 ? `u = ${u.toFixed(3)}` : drawWords(draw, (id) => namedToken(pieces.get(id))) + (tried ? ' (what was sampled)' : '');
-    if (draw.u === null) return this.#words(g, words, 0, w, h - size * 0.75);
-    g.fillStyle = palette.text.css;
-    const x = Math.max(1, Math.min(w - 1, u * w));
-    g.fillRect(x - 1, 0, 2, height + 2 * top);
+    const deep = height + 2 * top;
+    if (draw.u !== null) this.#needle(g, u * w, deep, palette.text.css, true);
+    if (this.view.again !== null) {
+      this.#needle(g, this.view.again * w, deep, palette.accent.css, false);
+      const all = this.againWords(words);
+      return this.#words(g, g.measureText(all).width > w ? this.againWords('') : all, 0, w, h - size * 0.75);
+    }
+    return this.#words(g, words, draw.u === null ? 0 : u * w, w, h - size * 0.75);
+  }
+
+  /** "u = 0.279 · again: u = 0.731 falls on “ the”", after what is said of the run's own u. */
+  againWords(own) {
+    const { again, segments, pieces, others } = this.view;
+    const id = segmentAt(segments, again)?.id ?? null;
+    const token = id === null ? say('sampling.one_of', { count: formatCount(others) }) : namedToken(pieces.get(id));
+    const words = say('sampling.again_said', { u: again.toFixed(3), token });
+    return own ? `${own} · ${words}` : words;
+  }
+
+  /** Where a number fell: the run's own is solid, one that is only tried is open. */
+  #needle(g, at, deep, colour, isOwn) {
+    const x = Math.max(1, Math.min(this.surface.w - 1, at));
+    g.fillStyle = g.strokeStyle = colour;
+    g.lineWidth = 1.5;
+    g.setLineDash(isOwn ? [] : [3, 2]);
     g.beginPath();
-    g.moveTo(x - 5, 0);
-    g.lineTo(x + 5, 0);
-    g.lineTo(x, 6);
-    g.fill();
-    return this.#words(g, words, x, w, h - size * 0.75);
+    g.moveTo(x, 0);
+    g.lineTo(x, deep);
+    g.stroke();
+    g.setLineDash([]);
+    g.beginPath();
+    g.moveTo(x - 5, 0.5);
+    g.lineTo(x + 5, 0.5);
+    g.lineTo(x, 6.5);
+    g.closePath();
+    if (isOwn) g.fill();
+    else g.stroke();
   }
 
   #words(g, words, x, w, y) {
@@ -134,7 +138,7 @@ export class DrawStrip {
   #tell(event, tip) {
     if (!this.view) return;
     const at = event.offsetX / this.surface.w;
-    const segment = this.view.segments.find(({ low, high }) => at >= low && at < high);
+    const segment = segmentAt(this.view.segments, at);
     if (!segment) return tip.hide();
     const { id, low, high } = segment;
     const others = this.view.others;

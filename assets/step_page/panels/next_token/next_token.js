@@ -15,12 +15,15 @@ import { panelFrame } from '../../drawing/panel_frame.js';
 import { BarList } from './bars.js';
 import { Funnel } from './funnel.js';
 import { DrawStrip } from './draw_strip.js';
+import { drawSegments, sampleCounts, withDrawn } from './segments.js';
+import { HUNDRED, Trials } from './trials.js';
+import { say } from '../../drawing/say.js';
 import { Sliders } from './sliders.js';
 import { AskToken } from '../../controls/ask_token.js';
 import { drawnDistribution, exactDistribution, rawOf, sameSampling, samplingWords, STAGE_WORDS, triedDistribution } from '../../store/distribution.js';
 
 const DISTRIBUTION_WORDS = {
-  drawn: 'raw behind, after sampling in front', tried: 'what if, not sampled', exact: 'what if, exact, not sampled',
+  drawn: say('sampling.note_drawn'), tried: say('sampling.note_tried'), exact: say('sampling.note_exact'),
 };
 
 class NextTokenPanel {
@@ -41,6 +44,7 @@ class NextTokenPanel {
     this.frame.body.append(bars);
     this.bars = new BarList(bars, (id) => this.#force(id), () => this.#redraw());
     this.strip = new DrawStrip(this.frame.body, root, this.tip);
+    this.trials = new Trials(this.strip.beside, () => this.#tryAgain());
     this.ask = new AskToken(this.bars.headLeft, this.bars.below, store, (id) => this.#force(id));
     this.#confirmBox(bars);
     this.#settings();
@@ -76,6 +80,7 @@ class NextTokenPanel {
     if (changes.has('select') || changes.has('steps')) this.#closeConfirm();
     const key = store.keyOf(store.selected);
     if (this.exact && this.exact.key !== key) this.exact = null;
+    this.trials.keepFor(key);
     if (store.params && this.paramsKey !== key) this.#forgetTry();
     this.ask.draw();
     this.strip.land(needleMs);
@@ -107,17 +112,37 @@ class NextTokenPanel {
     const isLast = index === shown.stages.length - 1;
     const ids = step.planes.cand_ids.data;
     const probs = shown.at(index);
+    // As many candidates as a record keeps at every stage, so that the strip does not jump when exact values come.
+    const last = (isLast ? probs : shown.at(shown.stages.length - 1)).slice(0, step.planes.stage_probs.shape[1]);
+    const tried = shown.kind !== 'drawn';
+    const shares = drawSegments(ids, last);
+    const segments = tried ? shares : withDrawn(shares, step.draw);
+    this.counts = this.trials.numbers && sampleCounts(segments, this.trials.numbers);
     this.funnel.draw(shown, stage.name, store.model.vocab_size);
     this.bars.draw({
       ids, probs, raw: rawOf(step), kept: stage.kept, vocabulary: store.model.vocab_size, draw: step.draw, pieces: store.pieces,
-      stage: stage.label, stageShort: isLast ? 'final' : STAGE_WORDS[stage.name], isLast, tried: shown.kind !== 'drawn',
+      stage: stage.label, stageShort: isLast ? 'final' : STAGE_WORDS[stage.name], isLast, was: tried ? this.#was(step) : null,
+      counts: isLast ? this.counts : null,
     });
-    // As many candidates as a record keeps at every stage, so that the strip does not jump when exact values come.
-    const last = (isLast ? probs : shown.at(shown.stages.length - 1)).slice(0, step.planes.stage_probs.shape[1]);
-    const beyond = shown.stages.at(-1).kept - Array.from(last).filter((p) => p > 0).length;
-    this.strip.draw({ ids, probs: last, draw: step.draw, tried: shown.kind !== 'drawn', pieces: store.pieces, others: beyond });
+    const others = shown.stages.at(-1).kept - Array.from(last).filter((p) => p > 0).length;
+    this.strip.draw({ segments, draw: step.draw, tried, pieces: store.pieces, others, again: this.trials.u });
     this.#words(step, shown);
     this.frame.refreshTable();
+  }
+
+  /** With which probabilities the step was sampled. */
+  #was(step) {
+    const drawn = drawnDistribution(step);
+    return drawn.at(drawn.stages.length - 1);
+  }
+
+  #tryAgain() {
+    this.stage = null; // samples come from the last stage
+    this.#redraw();
+    const again = this.trials.u === null ? '' : this.strip.againWords('');
+    const most = this.counts && [...this.counts].filter(([id]) => id !== null).sort((a, b) => b[1] - a[1])[0];
+    const often = most ? say('sampling.most', { of: HUNDRED, count: most[1], token: namedToken(this.store.pieces.get(most[0])) }) : '';
+    this.trials.tell(`${again} ${often} ${say('sampling.run_stays')}`.trim());
   }
 
   #words(step, shown) {
@@ -198,13 +223,19 @@ class NextTokenPanel {
     const raw = rawOf(step);
     const columns = shown.stages.map((_, index) => shown.at(index));
     const count = Math.min(ids.length, ...columns.map((column) => column.length));
+    const was = shown.kind === 'drawn' ? null : this.#was(step);
+    const more = [
+      ...(was ? [[say('sampling.was_title'), (i) => formatNumber(was[i], 4)]] : []),
+      ...(this.counts ? [[say('sampling.samples', { count: HUNDRED }), (i) => this.counts.get(ids[i]) ?? 0]] : []),
+    ];
     const tokens = Array.from({ length: count }, (_, i) => [
       i + 1, plainToken(store.pieces.get(ids[i])), ids[i], ...columns.map((column, s) => formatNumber(s ? column[i] : raw[i], 4)),
+      ...more.map(([, of]) => of(i)),
     ]);
-    const summary = (name, of) => ['', name, '', ...shown.stages.map(of)];
+    const summary = (name, of) => ['', name, '', ...shown.stages.map(of), ...more.map(() => '')];
     return {
       caption: `Next token after step ${step.index}: ${DISTRIBUTION_WORDS[shown.kind]}. Chosen: ${namedToken(store.pieces.get(step.draw.token_id))}`,
-      columns: ['rank', 'token', 'id', ...shown.stages.map(({ label }) => label)],
+      columns: ['rank', 'token', 'id', ...shown.stages.map(({ label }) => label), ...more.map(([name]) => name)],
       rows: [summary('tokens kept', ({ kept }) => formatCount(kept)), summary('entropy', ({ bits }) => formatBits(bits)), ...tokens],
     };
   }
