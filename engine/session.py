@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.block import Blocks
 from engine.config import Recipe, SamplingParams, StopRules
 from engine.decode import inspection, prefilling
+from engine.decode.block_reading import blocks_at
 from engine.decode.layer_times import LayerTimes, layer_times
 from engine.decode.session_state import SessionState, Snapshot
 from engine.errors import UnknownToken
@@ -220,6 +222,10 @@ class DecodeSession(SessionRequests):
     def layer_times(self, step: int) -> Future[LayerTimes]:
         """Where a decode step's forward goes, layer by layer: it is replayed with a clock between them."""
         return self.run(lambda state: layer_times(self.engine.stepper.runner, state, step))
+
+    def blocks(self, step: int) -> Future[Blocks]:
+        """What the residual stream of a step's newest token went through in every layer: one replay of that token."""
+        return self._soon(lambda: blocks_at(self.engine.stepper.runner, self._state, step))
 
     def what_if(self, step: int, sampling: SamplingParams) -> Future[tuple[Candidates, tuple[Stage, ...]]]:
         """The distribution of a step under other settings; no token is drawn again."""

@@ -61,7 +61,7 @@ def decoder_layers(runner: ModelRunner) -> nn.ModuleList:
     for module in runner.model.modules():
         if isinstance(module, nn.ModuleList) and len(module) == runner.num_layers:
             return module
-    raise UnsupportedModel("This model keeps its layers in no list, so they cannot be timed one by one.")
+    raise UnsupportedModel("This model keeps its layers in no list, so they cannot be looked at one by one.")
 
 
 def _replay(

@@ -112,6 +112,7 @@ def attend(
             forward_pass.queries[row][layer] = _last_query(q, mask, scale, softcap, s_aux)
         if layer in forward_pass.weights_of:
             forward_pass.weights[layer] = _weights(forward_pass.weights_of_head, q, keys, mask, scale, softcap, s_aux)
+        forward_pass.on_attention(layer, module, q, keys, values, outputs[-1], mask)
     if forward_pass.stop_after == layer:
         raise LayersDone
     joined = outputs[0] if len(outputs) == 1 else torch.cat(outputs)  # (B, H, M, Dv)

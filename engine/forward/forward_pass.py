@@ -14,11 +14,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.forward.kv_store import KVStore
 from engine.forward.ragged import RaggedBatch
 from engine.measure.clocks import now_ms
+
+# (layer, its attention module, query (1, H, M, D), key and value (1, G, K, D), output (1, H, M, D), mask)
+OnAttention = Callable[[int, nn.Module, Tensor, Tensor, Tensor, Tensor, Tensor | None], None]
+
+
+def nobody_listens(*_: object) -> None:
+    """What a forward tells about its attention, mostly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +82,7 @@ class ForwardPass:
     shapes        the shapes of query, cached keys and cached values that were seen, lengths apart; with `observe`
     pause         called before each layer's attention; it may run other forwards
     paused_ms     what those took
+    on_attention  is told what each layer's attention got and gave (replay only)
     """
 
     stores: list[KVStore]
@@ -99,6 +107,7 @@ class ForwardPass:
     shapes: set[tuple[int, ...]] = field(default_factory=set)
     pause: Callable[[], None] | None = None
     paused_ms: float = 0.0
+    on_attention: OnAttention = nobody_listens
 
     def __post_init__(self) -> None:
         self.queries = [{} for _ in self.stores]

@@ -19,7 +19,7 @@ from transformers import PreTrainedModel
 
 from engine.errors import UnsupportedModel
 from engine.forward import attention
-from engine.forward.forward_pass import ForwardPass, LayerQuery, LayersDone, running
+from engine.forward.forward_pass import ForwardPass, LayerQuery, LayersDone, OnAttention, nobody_listens, running
 from engine.forward.kv_store import KVStore
 from engine.forward.model_cache import StoreCache
 from engine.forward.ragged import RaggedBatch
@@ -175,12 +175,14 @@ class ModelRunner:
         queries_to: int | None = None,
         logit_rows: LogitRows = "none",
         lets_others_in: bool = True,
+        on_attention: OnAttention = nobody_listens,
     ) -> Replay:
         """Feed `token_ids` at positions from `start` against what `store` already holds; write nothing.
 
         head        of the layers in `weights_of`, keep the weights (1, M, K) of this head alone
         queries_to  keep the last row's query of every layer up to this one
         lets_others_in  between the layers; False where the caller does so at places of its own
+        on_attention  is told what each layer's attention got and gave
         """
         assert start + len(token_ids) <= store.length, "a replay feeds tokens that the cache holds"
         wanted = weights_of if queries_to is None else weights_of | {queries_to}
@@ -196,6 +198,7 @@ class ModelRunner:
             stop_after=stop_after,
             direct=self.keys_are_cached,
             pause=self._pause() if lets_others_in else None,
+            on_attention=on_attention,
         )
         try:
             logits = self._call(forward_pass, [tuple(token_ids)], logit_rows)

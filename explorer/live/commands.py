@@ -43,6 +43,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "ask": inspect_step.ask,
     "attention": inspect_step.attention,
     "attention_layer": inspect_step.attention_layer,
+    "blocks": inspect_step.blocks,
     "triangle": inspect_step.triangle,
     "prompt_rows": inspect_step.prompt_rows,
     "check": inspect_step.check,

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.block import Blocks
 from engine.errors import UnknownHead, UnknownLayer
 from explorer.engines import bridge
+from explorer.live.block_payload import blocks_json
 from explorer.live.record_payload import (
     attention_json,
     candidates_json,
@@ -60,6 +62,13 @@ def attention_layer(workspace: Workspace, args: Args) -> Running:
     weights: NDArray[np.float32] = yield branch.session.attention(step)
     rows = weights[layer].copy()  # the other layers need not be kept until the answer is acknowledged
     return Value(lambda planes: {"step": step, "layer": layer, "weights": planes.add(rows, "f2")})
+
+
+def blocks(workspace: Workspace, args: Args) -> Running:
+    """What the newest token of a step went through in every layer."""
+    branch = active(workspace)
+    found: Blocks = yield branch.session.blocks(step_of(branch, args))
+    return plain(**blocks_json(found, workspace.engine.info.shape.experts))
 
 
 def triangle(workspace: Workspace, args: Args) -> Running:

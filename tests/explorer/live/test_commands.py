@@ -59,6 +59,7 @@ def test_a_bad_command_is_answered_with_what_is_wrong(page, op, args, kind):
         ("ask", {"step": 0, "text": "two words"}, "PromptError"),
         ("attention", {"step": 99}, "UnknownStep"),
         ("attention_layer", {"step": 0, "layer": 2}, "UnknownLayer"),
+        ("blocks", {"step": 9}, "UnknownStep"),
         ("triangle", {"layer": 0, "head": 4}, "UnknownHead"),
         ("what_if", {"step": 0, "sampling": {"top_p": 3}}, "InvalidSettings"),
         ("select", {"step": 0, "layer": 99, "head": 0}, "BadCommand"),

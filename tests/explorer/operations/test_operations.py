@@ -282,3 +282,18 @@ def test_a_stop_while_a_prompt_is_tokenised_ends_the_prefill_and_leaves_the_run(
     assert page.answers[prefill]["error"]["kind"] == "SessionError"
     assert page.answers[stop]["value"] == {"cancelled": True}
     assert page.header["session"]["recipe"] == before
+
+
+def test_the_blocks_of_a_step_come_with_all_layers_and_move_nothing(page):
+    prefilled(page)
+    page.ok("step")
+    before = page.epoch
+    found = page.ok("blocks", step=1)
+    assert (found["step"], found["hidden"], found["vocabulary"], found["closed"]) == (1, 32, 259, "")
+    assert len(found["layers"]) == 2 and page.epoch == before
+    first, second = found["layers"]
+    assert first["left"] == pytest.approx(second["entered"])
+    assert first["heads"] == [4, 2, 16, 16]
+    assert first["matrices"] == [["gate_proj", 32, 48], ["up_proj", 32, 48], ["down_proj", 48, 32]]
+    assert first["mlp_norm"] is None and 0 < first["mlp_added"] < 1e3
+    assert found["norm_name"] == "RMSNorm" and found["experts"] is None

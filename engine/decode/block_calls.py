@@ -1,0 +1,139 @@
+"""What the modules of a decoder layer took and gave for the newest token, noted while one replay runs.
+
+Hooks stand on whatever lies right inside a layer, found by type and not by name, and only while the replay runs. With
+hooks in place a layer goes its longer way, module by module; the numbers are those of the step, rounding apart.
+
+Letters in shapes: M tokens fed, D width of the residual stream, H query heads, G key-value heads, K keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from engine.block import Heads
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A module that ran: the newest token's row of what it took and gave; None where that is not (D)."""
+
+    module: nn.Module
+    took: Tensor | None
+    gave: Tensor | None
+
+    @property
+    def is_norm(self) -> bool:
+        return "norm" in type(self.module).__name__.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Attended:
+    """What a layer's attention got and gave, as L2 norms over all heads."""
+
+    query: float
+    key: float
+    value: float
+    output: float
+    heads: Heads
+    keys_read: int
+    is_rotated: bool
+
+
+@dataclass(slots=True)
+class LayerCalls:
+    """One layer during the replay.
+
+    entered, left  the residual stream (D) before and after it
+    calls          modules right inside it, in the order in which they ended
+    attention      place in `calls` of the one with the attention
+    inner          L2 norm of what each matrix outside of attention read, in order
+    """
+
+    layer: nn.Module
+    entered: Tensor | None = None
+    left: Tensor | None = None
+    calls: list[Call] = field(default_factory=list)
+    attended: Attended | None = None
+    attention: int | None = None
+    inner: list[tuple[nn.Module, float]] = field(default_factory=list)
+
+    def note_attention(
+        self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, output: Tensor, mask: Tensor | None
+    ) -> None:
+        """Called by the attention function: query, output (1, H, M, ·), key, value (1, G, K, ·), mask (1, 1, M, K)."""
+        self.attended = Attended(
+            query=norm_of(query[0, :, -1]),
+            key=norm_of(key[0, :, -1]),
+            value=norm_of(value[0, :, -1]),
+            output=norm_of(output[0, :, -1]),
+            heads=Heads(query.shape[1], key.shape[1], query.shape[-1], value.shape[-1]),
+            keys_read=key.shape[2] if mask is None else int(mask[0, 0, -1].sum()),
+            is_rotated=bool(getattr(module, "use_rope", True)),
+        )
+
+
+@contextmanager
+def noting(layers: Sequence[nn.Module]) -> Iterator[list[LayerCalls]]:
+    """Within this context, what runs inside `layers` is noted."""
+    noted = [LayerCalls(layer) for layer in layers]
+    with ExitStack() as hooks:
+        for calls in noted:
+            hooks.callback(calls.layer.register_forward_hook(partial(_note_layer, calls), with_kwargs=True).remove)
+            for child in calls.layer.children():
+                if isinstance(child, (nn.Dropout, nn.Identity)):
+                    continue
+                hooks.callback(child.register_forward_hook(partial(_note_child, calls), with_kwargs=True).remove)
+                for matrix in () if holds_attention(child) else matrices_of(child):
+                    hooks.callback(matrix.register_forward_pre_hook(partial(_note_matrix, calls)).remove)
+        yield noted
+
+
+def holds_attention(child: nn.Module) -> bool:
+    """Whether this part of a layer caches keys and values: those modules know the number of their layer."""
+    return any(isinstance(getattr(module, "layer_idx", None), int) for module in child.modules())
+
+
+def matrices_of(module: nn.Module) -> list[nn.Module]:
+    """Modules that multiply by one matrix."""
+    return [
+        m for m in module.modules() if isinstance(weight := getattr(m, "weight", None), Tensor) and weight.dim() == 2
+    ]
+
+
+def norm_of(row: Tensor) -> float:
+    """L2 norm, in float32 or better whatever the model runs in."""
+    return float(torch.linalg.vector_norm(row.float()))
+
+
+def _note_layer(calls: LayerCalls, _: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+    calls.entered, calls.left = _row(_input(args, kwargs)), _row(output)
+
+
+def _note_child(calls: LayerCalls, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+    if calls.attention is None and calls.attended is not None:
+        calls.attention = len(calls.calls)
+    calls.calls.append(Call(module, _row(_input(args, kwargs)), _row(output)))
+
+
+def _note_matrix(calls: LayerCalls, module: nn.Module, args: Any) -> None:
+    row = _row(args)
+    if row is not None:
+        calls.inner.append((module, norm_of(row)))
+
+
+def _input(args: Any, kwargs: Any) -> Any:
+    return args[0] if args else kwargs.get("hidden_states")
+
+
+def _row(value: Any) -> Tensor | None:
+    """The last row of a tensor, or of the first of several; a copy, for some kernels write over what they gave."""
+    if isinstance(value, (tuple, list)):
+        value = value[0] if value else None
+    return value.reshape(-1, value.shape[-1])[-1].clone() if isinstance(value, Tensor) and value.dim() else None
