@@ -12,11 +12,15 @@ UNKNOWN_SUM = (
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A weight matrix by its name in the model: it takes `inputs` numbers and gives `outputs`."""
+    """A weight matrix by its name in the model: it takes `inputs` numbers and gives `outputs`, of this L2 norm.
+
+    norm  None where it does not read what the whole MLP reads
+    """
 
     name: str
     inputs: int
     outputs: int
+    norm: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ import { TopBar } from './controls/top_bar.js';
 import { FirstScreen } from './controls/first_screen.js';
 import { PromptRow } from './controls/prompt.js';
 import { TokenStrip } from './panels/tokens/token_strip.js';
+import { StripLines } from './panels/tokens/strip_lines.js';
 import { Stations } from './panels/loop/stations.js';
 import { TurnBeats } from './panels/loop/turn_beats.js';
 import { LineState } from './controls/line_state.js';
@@ -30,6 +31,8 @@ import { Checks } from './controls/checks.js';
 import { letGoOfDragged } from './controls/keys.js';
 import { explainTerms } from './drawing/explain.js';
 import { Popover } from './drawing/overlay.js';
+import { BlockView } from './panels/block/block_view.js';
+import { say } from './drawing/say.js';
 import { buildStopInspector } from './panels/loop/stop_inspector.js';
 import { kvPanel } from './panels/kv_cache/kv_grid.js';
 import { attentionPanel } from './panels/attention/attention.js';
@@ -99,6 +102,14 @@ class StepPage {
     const cards = this.#buildPanels(grid);
     const panels = Object.fromEntries(cards.map(({ name, panel }) => [name, panel]));
     const presenter = new Presenter(root, stage, cards);
+    this.blockView = new BlockView(store, () => this.block.place());
+    this.block = new Popover(
+      root,
+      stations.forwardButton,
+      { title: say('block.title'), hint: say('block.hint'), name: 'block', keep: '.loupe' },
+      (body) => this.blockView.build(body),
+    );
+    const lines = new StripLines(root.querySelector('.strip-box'), root.querySelector('.strip'), store, panels.attention);
     const line = new LineState(grid, store);
     const openStops = () => this.stops.open();
     const slowStep = this.#buildSlowStep(turn, presenter, { stations, strip, ...panels });
@@ -115,6 +126,7 @@ class StepPage {
       ...Object.values(panels),
       first,
       presenter,
+      lines,
       line,
       player,
     ];
@@ -163,6 +175,7 @@ class StepPage {
     this.slowStep.watch();
     for (const part of this.parts) if (!this.slowStep.keeps(part, changes)) this.#drawPart(part, changes);
     if (changes.has('steps') || changes.has('select')) this.stops.refresh();
+    if (['steps', 'select', 'play', 'theme', 'model'].some((name) => changes.has(name))) this.block.refresh();
     if (!this.slowStep.isOn) this.#settle(true);
     store.drawn();
   }
@@ -245,6 +258,8 @@ class StepPage {
     this.slowStep.destroy();
     for (const part of this.parts) part.destroy?.();
     this.stops.destroy();
+    this.block.destroy();
+    this.blockView.destroy();
     this.root.replaceChildren();
     stepPages.delete(this.parent);
   }

@@ -165,17 +165,22 @@ def _fill(parts: dict[str, Any], calls: LayerCalls, branches: _Branches) -> tupl
         parts["inner"] = calls.inner[-1][1]
     own = {id(matrix) for call in body for matrix in matrices_of(call.module)}
     named = [(name.rpartition(".")[2], module) for name, module in calls.layer.named_modules() if id(module) in own]
-    return False, tuple(_matrix(name, module) for name, module in named)
+    return False, tuple(_matrix(name, module, body[0].took) for name, module in named)
 
 
 def _gave(calls: list[Call]) -> float | None:
     return norm_of(calls[-1].gave) if calls and calls[-1].gave is not None else None
 
 
-def _matrix(name: str, module: nn.Module) -> Matrix:
-    """Its sizes: nn.Linear keeps (out, in), GPT-2's Conv1D (in, out)."""
+def _matrix(name: str, module: nn.Module, read: Tensor | None) -> Matrix:
+    """Its sizes: nn.Linear keeps (out, in), GPT-2's Conv1D (in, out). Its product is made again where it reads `read`.
+
+    Kernels may have made it together with others', so that nothing of its own was there to be noted.
+    """
     first, second = getattr(module, "weight").shape  # noqa: B009  # typed as a module or a tensor otherwise
-    return Matrix(name, first, second) if type(module).__name__ == "Conv1D" else Matrix(name, second, first)
+    inputs, outputs = (first, second) if type(module).__name__ == "Conv1D" else (second, first)
+    gave = None if read is None or read.numel() != inputs else module(read.view(1, 1, -1))
+    return Matrix(name, inputs, outputs, None if gave is None else norm_of(gave[0, 0]))
 
 
 def _norm_name(layer: nn.Module) -> str:

@@ -28,7 +28,7 @@ def blocks_json(blocks: Blocks, experts: Experts | None) -> dict[str, Json]:
 
 def _layer_json(layer: BlockNorms) -> dict[str, Json]:
     heads = layer.heads
-    matrices: list[Json] = [[matrix.name, matrix.inputs, matrix.outputs] for matrix in layer.matrices]
+    matrices: list[Json] = [[m.name, m.inputs, m.outputs, number(m.norm)] for m in layer.matrices]
     return {
         **{name: number(getattr(layer, name)) for name in _NORMS},
         "heads": [heads.queries, heads.keys, heads.width, heads.value_width],

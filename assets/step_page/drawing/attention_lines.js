@@ -62,8 +62,8 @@ export function curveBetween(from, to, deepest = 90) {
     const r = Math.min(9, from.width / 3);
     return `M${at(a.x - r, y)} C${at(a.x - r, y + 2.6 * r)} ${at(a.x + r, y + 2.6 * r)} ${at(a.x + r, y)}`;
   }
-  const depth = Math.min(deepest, 12 + apart * 0.22) / 0.75; // a cubic reaches three quarters of the way to its handles
-  const lean = Math.sign(b.x - a.x) * Math.min(apart / 4, 60);
+  const depth = (deepest * apart) / (apart + 240) / 0.75; // so that curves nest; a cubic reaches 0.75 of its handles
+  const lean = (b.x - a.x) / 10;
   return `M${at(a.x, y)} C${at(a.x + lean, y + depth)} ${at(b.x - lean, y + depth)} ${at(b.x, y)}`;
 }
 

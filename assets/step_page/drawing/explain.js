@@ -41,7 +41,7 @@ export function explainTerms(root) {
   let timer = 0;
   const show = (node) => {
     const term = termOf(node.dataset.term);
-    if (!term) return;
+    if (!term || node.getAttribute('aria-expanded') === 'true') return; // what it opened is on screen
     const { left, bottom } = node.getBoundingClientRect();
     tip.show(left, bottom - 8, term.name, [], `${term.says} ${term.how}`.trim());
   };

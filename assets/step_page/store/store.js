@@ -21,7 +21,7 @@
  *   store.params                               the sampler settings being tried out, or null
  *   store.send(op, args) -> Promise of the answer; rejects with {kind, message}
  *   event 'change', detail: Set of 'model' 'session' 'tokens' 'steps' 'select' 'params' 'machine' 'busy' 'play' 'line' 'answers'
- *                           'theme' 'frame' 'notice'
+ *                           'theme' 'frame' 'notice' 'attention' (weights that were asked for have come)
  *
  * A record may come again as another object (its stop rules were checked anew): records are compared by `keyOf`.
  *

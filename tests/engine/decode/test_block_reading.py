@@ -112,7 +112,7 @@ def test_every_box_of_a_llama_block_has_the_stock_models_number(fast):
         session = run_of(engine)
         layer = stock.get_submodule("model.layers.1")
         parts = ("input_layernorm", "self_attn.v_proj", "self_attn.q_proj", "self_attn.k_proj", "self_attn",
-                 "post_attention_layernorm", "mlp.down_proj", "mlp")  # fmt: skip
+                 "post_attention_layernorm", "mlp", "mlp.gate_proj", "mlp.up_proj")  # fmt: skip
         read: list[Tensor] = []
         for part in ("self_attn.o_proj", "mlp.down_proj"):
             layer.get_submodule(part).register_forward_pre_hook(lambda _, args: read.append(args[0][0, -1]))
@@ -121,7 +121,8 @@ def test_every_box_of_a_llama_block_has_the_stock_models_number(fast):
         )
         block = session.blocks(1).result(30).layers[1]
         shown = (block.first_norm, block.value, block.query, block.key, block.projected, block.second_norm, block.mlp)
-        wanted = [gave[part].norm() for part in parts if part != "mlp.down_proj"]
+        shown += tuple(matrix.norm for matrix in block.matrices[:2])
+        wanted = [gave[part].norm() for part in parts]
         assert np.allclose(shown, wanted, rtol=1e-4)  # a rotation leaves the norms of q and k as they are
         assert np.allclose((block.attended, block.inner), [row.norm() for row in read], rtol=1e-4)
         assert block.attention_norm is None and block.mlp_norm is None, "a llama has no norm after its branches"

@@ -29,7 +29,10 @@ class AttentionPanel {
   constructor(root, store) {
     this.root = root;
     this.store = store;
-    this.rows = new AttentionRows(store, () => this.#redraw());
+    this.rows = new AttentionRows(store, () => {
+      this.#redraw();
+      store.emit(new Set(['attention']));
+    });
     this.thumbs = new ThumbPainter();
     this.head = new HeadPainter();
     this.columns = new ColumnWindow({ narrowest: NARROWEST_KEY });
@@ -295,5 +298,9 @@ export function attentionPanel(root, store) {
     destroy: () => panel.destroy(),
     grid: () => gridOn(panel.thumbSurface, panel.thumbs.box),
     weights: () => panel.weights(),
+    rows: panel.rows,
+    get shown() {
+      return panel.shown; // {layer, head}: what is on screen, HEAD_MEAN for the mean of heads
+    },
   };
 }

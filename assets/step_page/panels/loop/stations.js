@@ -16,7 +16,7 @@ import { formatCount, formatPlural, formatProb } from '../../drawing/format.js';
 
 const STATIONS = [
   { name: 'in', term: 'token id', label: 'in', shows: '.strip', says: 'Token ids and positions fed to the model in this step' },
-  { name: 'forward', term: 'forward pass', label: 'forward pass', shows: '.panel-kv, .panel-attention', says: 'The one call of the model' },
+  { name: 'forward', term: 'forward pass', label: 'forward pass', shows: '', says: 'The one call of the model. Opens into one layer' },
   { name: 'logits', term: 'logit', label: 'logits', shows: '.panel-next', says: 'One logit for every token of the vocabulary' },
   { name: 'sample', term: 'sampling', label: 'sample', shows: '.panel-next', says: 'From logits to one token' },
   { name: 'stop', term: 'stop rule', label: 'stop?', shows: '', says: 'Every rule that could end the run' },
@@ -145,6 +145,7 @@ export class Stations {
     );
     root.append(line, this.back);
     this.stopButton = this.parts.at(-1).button;
+    this.forwardButton = this.parts[1].button;
   }
 
   #station({ name, term, label, shows, says }, i, flash) {
@@ -154,7 +155,7 @@ export class Stations {
     const button = make(
       'button.station',
       { data: { station: name, term } },
-      make('span.station-label', {}, make('i', {}, String(i + 1)), label),
+      make('span.station-label', {}, make('i', {}, String(i + 1)), label, name === 'forward' ? icon('down', 14) : null),
       make('span.station-words', {}, main, ' ', rest),
       arrow,
     );
