@@ -51,6 +51,7 @@ class LayerCalls:
     """One layer during the replay.
 
     entered, left  the residual stream (D) before and after it
+    unit           the last place of its number format, at 1
     calls          modules right inside it, in the order in which they ended
     attention      place in `calls` of the one with the attention
     inner          L2 norm of what each matrix outside of attention read, in order
@@ -59,6 +60,7 @@ class LayerCalls:
     layer: nn.Module
     entered: Tensor | None = None
     left: Tensor | None = None
+    unit: float = 0.0
     calls: list[Call] = field(default_factory=list)
     attended: Attended | None = None
     attention: int | None = None
@@ -114,6 +116,7 @@ def norm_of(row: Tensor) -> float:
 
 def _note_layer(calls: LayerCalls, _: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
     calls.entered, calls.left = _row(_input(args, kwargs)), _row(output)
+    calls.unit = torch.finfo((output[0] if isinstance(output, (tuple, list)) else output).dtype).eps
 
 
 def _note_child(calls: LayerCalls, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
@@ -133,7 +136,12 @@ def _input(args: Any, kwargs: Any) -> Any:
 
 
 def _row(value: Any) -> Tensor | None:
-    """The last row of a tensor, or of the first of several; a copy, for some kernels write over what they gave."""
+    """The last row of a tensor, or of the first of several, float32 on CPU.
+
+    A copy, for some kernels write over what they gave, and layers may lie on several devices.
+    """
     if isinstance(value, (tuple, list)):
         value = value[0] if value else None
-    return value.reshape(-1, value.shape[-1])[-1].clone() if isinstance(value, Tensor) and value.dim() else None
+    if not isinstance(value, Tensor) or not value.dim():
+        return None
+    return value.reshape(-1, value.shape[-1])[-1].to("cpu", torch.float32, copy=True)

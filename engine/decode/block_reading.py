@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from engine.block import UNKNOWN_SUM, BlockNorms, Blocks, Matrix
@@ -97,23 +96,23 @@ def _branches(calls: LayerCalls) -> _Branches | None:
                 continue
             off = norm_of(entered + times * (first + second) - left)
             best = min(best or (off, a, m), (off, a, m))
-    allowed = max(LEAST_OFF, ROUNDINGS * torch.finfo(left.dtype).eps) * norm_of(left)
-    if best is None or not best[0] <= allowed:
+    near = max(LEAST_OFF, ROUNDINGS * calls.unit)  # as a share
+    if best is None or not best[0] <= near * norm_of(left):
         return None
     _, a, m = best
     attention, mlp = calls.calls[a].gave, calls.calls[m].gave
     assert attention is not None and mlp is not None, "they were added above"
     between = calls.calls[a + 1 : m + 1]
     middle = entered + times * attention
-    return _Branches(times * attention, a, times * mlp, between, middle if _reads(between, middle, entered) else None)
+    is_read = _reads(between, middle, entered, near)
+    return _Branches(times * attention, a, times * mlp, between, middle if is_read else None)
 
 
-def _reads(calls: list[Call], middle: Tensor, entered: Tensor) -> bool:
+def _reads(calls: list[Call], middle: Tensor, entered: Tensor, near: float) -> bool:
     """Whether one of these read the residual stream after attention, rather than the one before it."""
     took = [call.took for call in calls if call.took is not None and call.took.shape == middle.shape]
-    near = min((norm_of(row - middle) for row in took), default=float("inf"))
-    allowed = max(LEAST_OFF, ROUNDINGS * torch.finfo(middle.dtype).eps) * norm_of(middle)
-    return near <= allowed and near < min(norm_of(row - entered) for row in took)
+    off = min((norm_of(row - middle) for row in took), default=float("inf"))
+    return off <= near * norm_of(middle) and off < min(norm_of(row - entered) for row in took)
 
 
 def _norms(calls: LayerCalls, branches: _Branches | None, rotates: bool) -> BlockNorms:
@@ -177,10 +176,13 @@ def _matrix(name: str, module: nn.Module, read: Tensor | None) -> Matrix:
 
     Kernels may have made it together with others', so that nothing of its own was there to be noted.
     """
-    first, second = getattr(module, "weight").shape  # noqa: B009  # typed as a module or a tensor otherwise
+    weight: Tensor = getattr(module, "weight")  # noqa: B009  # typed as a module or a tensor otherwise
+    first, second = weight.shape
     inputs, outputs = (first, second) if type(module).__name__ == "Conv1D" else (second, first)
-    gave = None if read is None or read.numel() != inputs else module(read.view(1, 1, -1))
-    return Matrix(name, inputs, outputs, None if gave is None else norm_of(gave[0, 0]))
+    if read is None or read.numel() != inputs:
+        return Matrix(name, inputs, outputs, None)
+    gave = module(read.view(1, 1, -1).to(weight.device, weight.dtype))
+    return Matrix(name, inputs, outputs, norm_of(gave[0, 0]))
 
 
 def _norm_name(layer: nn.Module) -> str:

@@ -26,11 +26,16 @@ def blocks_json(blocks: Blocks, experts: Experts | None) -> dict[str, Json]:
     }
 
 
+def _short(value: float | None) -> float | None:
+    """Six digits: what a float32 holds, and half of what a float64 would write."""
+    return None if value is None else number(float(f"{value:.6g}"))
+
+
 def _layer_json(layer: BlockNorms) -> dict[str, Json]:
     heads = layer.heads
-    matrices: list[Json] = [[m.name, m.inputs, m.outputs, number(m.norm)] for m in layer.matrices]
+    matrices: list[Json] = [[m.name, m.inputs, m.outputs, _short(m.norm)] for m in layer.matrices]
     return {
-        **{name: number(getattr(layer, name)) for name in _NORMS},
+        **{name: _short(getattr(layer, name)) for name in _NORMS},
         "heads": [heads.queries, heads.keys, heads.width, heads.value_width],
         "keys_read": layer.keys_read,
         "is_rotated": layer.is_rotated,

@@ -11,9 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from engine.block import BlockNorms
-from engine.config import SamplingParams
+from engine.config import EngineConfig, SamplingParams
 from engine.errors import UnknownStep
-from tests.engine.architectures import ARCHITECTURES, tiny_engine, tiny_model
+from engine.llm_engine import LLMEngine
+from tests.engine.architectures import ARCHITECTURES, loaded, tiny_engine, tiny_model
 
 PROMPT = tuple(range(10, 30))
 WARM = SamplingParams(temperature=1.0)
@@ -149,6 +150,25 @@ def test_the_blocks_of_every_architecture_open(architecture):
     assert all(number >= 0 for number in numbers if isinstance(number, float))
 
 
+@pytest.mark.parametrize("name", ["llama", "gemma2", "phi"])
+def test_in_bfloat16_the_same_blocks_open(name):
+    """The sum of the parts is rounded once more than the parts: it is found all the same."""
+    plain, short = (
+        tiny_engine(name),
+        LLMEngine(loaded(tiny_model(name).to(torch.bfloat16)), EngineConfig(fast_kernels=False)),
+    )
+    try:
+        exact, rounded = run_of(plain, 0).blocks(0).result(30), run_of(short, 0).blocks(0).result(30)
+        assert rounded.closed == ""
+        for one, other in zip(exact.layers, rounded.layers, strict=True):
+            assert (one.middle is None) == (other.middle is None)
+            assert other.attention_added == pytest.approx(one.attention_added, rel=0.03)
+            assert other.mlp_added == pytest.approx(one.mlp_added, rel=0.03)
+    finally:
+        plain.close()
+        short.close()
+
+
 def test_a_sliding_layer_reads_its_window_only():
     engine = tiny_engine("mistral")  # a window of 8
     try:
@@ -159,10 +179,6 @@ def test_a_sliding_layer_reads_its_window_only():
 
 def test_a_block_that_is_no_sum_is_said_to_be_none():
     """OPT's first kind norms after each sum, so what comes out of a block is no sum of its parts."""
-    from engine.config import EngineConfig
-    from engine.llm_engine import LLMEngine
-    from tests.engine.architectures import loaded
-
     engine = LLMEngine(loaded(tiny_model("opt", do_layer_norm_before=False)), EngineConfig(fast_kernels=False))
     try:
         found = run_of(engine, 1).blocks(1).result(30)

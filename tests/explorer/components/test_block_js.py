@@ -127,6 +127,6 @@ def test_the_strip_finds_the_layer_under_the_pointer(page: Page):
 
 
 def test_a_token_asked_in_the_step_that_fed_it(page: Page):
-    """Of a prompt of four, the last asked in step 0; the token that step 2 drew is fed by step 3, which is not there."""
+    """Of a prompt of four, the last asked in step 0; the token of step 2 is fed by step 3, not there yet."""
     asked = page.evaluate("[2, 3, 4, 5, 6].map((position) => stepThatAsked(position, 4, 2))")
     assert asked == [None, 0, 1, 2, None]
