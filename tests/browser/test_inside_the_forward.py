@@ -50,3 +50,7 @@ def test_a_token_under_the_pointer_is_joined_to_what_it_read(step_page: StepPage
     expect(lines).to_have_count(0)
     page.mouse.move(5, 600)
     expect(page.locator(".lines-said")).to_be_hidden()
+    page.locator(".chip[data-position='2']").focus()  # the last thing pressed was a key
+    expect(page.locator(".lines-said[data-position='2']")).to_contain_text("what this token read")
+    page.locator(".chip[data-position='1']").focus()
+    expect(page.locator(".lines-said")).to_contain_text("the triangle in the attention panel has its row")

@@ -215,3 +215,17 @@ def test_a_step_that_is_not_there_is_refused():
             run_of(engine, 0).blocks(7).result(30)
     finally:
         engine.close()
+
+
+def test_nobody_is_let_in_while_hooks_are_in_place():
+    """Whoever stepped there would go module by module, and its numbers would be rounded otherwise."""
+    engine = tiny_engine()
+    try:
+        session, runner = run_of(engine, 1), engine.stepper.runner
+        let_in: list[int] = []
+        before, runner.between_layers = runner.between_layers, lambda: let_in.append(1)
+        session.blocks(1).result(30)
+        runner.between_layers = before
+        assert not let_in
+    finally:
+        engine.close()

@@ -94,7 +94,7 @@ function mlpBoxes(blocks, layer) {
 export function blockTable(blocks) {
   const cell = (value) => (value === null ? '' : normText(value));
   return {
-    columns: ['layer', 'residual in', 'attention adds', 'after attention', 'MLP adds', 'residual out'],
+    columns: [say('block.column_layer'), say('block.residual_in'), say('block.column_attention'), say('block.column_middle'), say('block.column_mlp'), say('block.residual_out')],
     rows: blocks.layers.map((layer, i) => [i, ...['entered', 'attention_added', 'middle', 'mlp_added', 'left'].map((name) => cell(layer[name]))]),
   };
 }
