@@ -106,7 +106,7 @@ class StepPage {
     this.block = new Popover(
       root,
       stations.forwardButton,
-      { title: say('block.title'), hint: say('block.hint'), name: 'block', keep: '.transport, .strip-box, .stations' },
+      { title: say('block.title'), hint: say('block.hint'), name: 'block', keep: '.transport, .strip-box, .stations', above: '.transport' },
       (body) => this.blockView.build(body),
     );
     const lines = new StripLines(root.querySelector('.strip-box'), root.querySelector('.strip'), store, panels.attention);

@@ -49,12 +49,13 @@ export function openSheet(root, { title, hint = '', name, wide = false }, build)
  * The focus moves in and back where it was opened by keyboard; opened with the mouse, the keys still go to the run.
  */
 export class Popover {
-  /** @param {{title: string, hint?: string, name: string, side?: 'above'|'below', keep?: string}} words */
+  /** @param {{title: string, hint?: string, name: string, side?: 'above'|'below', keep?: string, above?: string}} words */
   constructor(root, anchor, words, build) {
     const id = `overlay-${++overlayCount}`;
     this.anchor = anchor;
     this.side = words.side ?? 'below';
     this.keep = words.keep ?? ''; // clicks inside this selector leave it open
+    this.above = words.above ?? ''; // what it leaves uncovered at the foot of the window
     this.body = make('div.overlay-body');
     this.node = make(
       `div.popover.popover-${words.name}`,
@@ -124,12 +125,13 @@ export class Popover {
     const box = this.node.getBoundingClientRect();
     const margin = 10;
     const left = Math.max(margin, Math.min(anchor.right - box.width, innerWidth - box.width - margin));
+    const foot = (this.above && this.root.querySelector(this.above)?.getBoundingClientRect().top) || innerHeight;
     const below = anchor.bottom + 8;
     const above = anchor.top - box.height - 8;
     const top =
       this.side === 'above'
         ? Math.max(margin, above)
-        : Math.min(below, Math.max(margin, innerHeight - box.height - margin));
+        : Math.min(below, Math.max(margin, foot - box.height - margin));
     this.node.style.left = `${left}px`;
     this.node.style.top = `${top}px`;
   }

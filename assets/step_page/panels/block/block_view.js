@@ -10,7 +10,7 @@
 import { make, setText } from '../../drawing/dom.js';
 import { makeSurface } from '../../drawing/canvas.js';
 import { CanvasGrid } from '../../drawing/canvas_grid.js';
-import { formatCount, formatShare } from '../../drawing/format.js';
+import { formatCount, formatNumber, formatShare } from '../../drawing/format.js';
 import { forgetPalette } from '../../drawing/palette.js';
 import { toggleButton } from '../../drawing/panel_frame.js';
 import { renderToken } from '../../drawing/pieces.js';
@@ -154,8 +154,12 @@ function boxNode({ name, term, shape, norms, isResidual, sum }) {
 
 function shareNode({ added, of, both }) {
   const share = added / of;
-  const words = both === null
-    ? say('block.added', { added: normText(added), share: formatShare(share) })
-    : say('block.added_both', { attention: normText(both), mlp: normText(added) });
+  const words = addedWords(added, share, both);
   return make('span.block-share', {}, make('span.block-meter', { 'aria-hidden': 'true' }, make('i', { style: `width:${Math.min(100, 100 * share).toFixed(1)}%` })), words);
+}
+
+function addedWords(added, share, both) {
+  if (both !== null) return say('block.added_both', { attention: normText(both), mlp: normText(added) });
+  if (share > 1) return say('block.added_times', { added: normText(added), times: formatNumber(share) });
+  return say('block.added', { added: normText(added), share: formatShare(share) });
 }
