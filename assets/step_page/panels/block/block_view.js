@@ -147,7 +147,7 @@ function row(title, boxes) {
 function boxNode({ name, term, shape, norms, isResidual, sum }) {
   const node = make(`div.block-box${isResidual ? '.is-residual' : ''}`, { tabIndex: 0, role: 'group', 'aria-label': name, data: { term } },
     make('b.block-name', {}, name), make('span.block-shape', {}, shape));
-  if (norms.length) node.append(make('span.block-norm', {}, ...norms.flatMap(([sign, norm], i) => [i ? ' ' : '', make('i', {}, `‖${sign || 'x'}‖`), ` ${normText(norm)}`])));
+  if (norms.length) node.append(make('span.block-norm', {}, ...norms.flatMap(([sign, norm]) => [make('span', {}, make('i', {}, `‖${sign || 'x'}‖`), ` ${normText(norm)}`), ' '])));
   if (sum) node.append(shareNode(sum));
   return node;
 }
