@@ -79,7 +79,7 @@ def _what_each_saves(model: str, used: int, most: int, block: int) -> tuple[Numb
     one = shape(model)
     return (
         Number(
-            "shared key heads: bytes per token over a key head per query head", one.num_kv_heads / one.num_heads, "×"
+            "shared KV heads: bytes per token over one KV head per query head", one.num_kv_heads / one.num_heads, "×"
         ),
         Number("8-bit cache: bytes per token over 16-bit", 1 / 2, "×"),
         Number(f"{most:,} slots reserved for {used:,} tokens, in use", 1 - reserved_waste(used, most)),
@@ -90,22 +90,23 @@ def _what_each_saves(model: str, used: int, most: int, block: int) -> tuple[Numb
 CLAIMS = (
     Claim(
         id="gpt3-nine-gigabytes", verdict="rounded", source=GPT3, see=_library("GPT-3 175B", 2048),
-        said="One GPT-3 conversation of full length holds nine gigabytes of keys and values.",
-        because="Nine to the dot in GiB; in GB it is 9.66.",
+        said="A GPT-3 conversation of full length takes nine gigabytes of keys and values.",
+        because="Exactly nine in GiB; 9.66 in GB.",
         formula=f"{PER_TOKEN}·S",
         inputs=fixed(model="GPT-3 175B", tokens=(2048,), kv_bytes=2), compute=_sequences,
     ),
     Claim(
         id="gpt3-the-factors", verdict="exact", source=GPT3, see=_library("GPT-3 175B", 2048),
-        said="GPT-3’s cache counts 96 layers, two vectors of 12,288 numbers, two bytes each.",
-        because="They make 4.5 MiB a token.",
+        said="GPT-3’s cache has two vectors of 12,288 numbers in each of 96 layers, at two bytes a number.",
+        because="That is 4.5 MiB per token.",
         formula=PER_TOKEN, inputs=fixed(model="GPT-3 175B", kv_bytes=2),
         compute=_factors,
     ),
     Claim(
         id="gpt3-per-conversation", verdict="conditional", source=PAGED, see=_library("GPT-3 175B", 2048),
         said="Every GPT-3 conversation takes nine gigabytes.",
-        because="At full length. A shorter one takes less, unless its allocator reserves the whole length in advance.",
+        because="Only at full length. A shorter one takes less, unless its allocator reserves the whole length in "
+        "advance.",
         formula=f"{PER_TOKEN}·S", inputs=fixed(model="GPT-3 175B", tokens=(500, 2048), kv_bytes=2), compute=_sequences,
     ),
     Claim(
@@ -125,7 +126,7 @@ CLAIMS = (
     Claim(
         id="llama31-8b-per-token", verdict="exact", source=ARITHMETIC, see=_library("Llama 3.1 8B", 32_768),
         said="A token of Llama 3.1 8B costs 128 KiB of cache.",
-        because="With its eight key heads, in two bytes.",
+        because="With its eight KV heads, at two bytes a number.",
         formula=PER_TOKEN, inputs=fixed(model="Llama 3.1 8B", kv_bytes=2), compute=_per_token,
     ),
     Claim(
@@ -138,24 +139,25 @@ CLAIMS = (
     Claim(
         id="llama31-70b-per-token", verdict="exact", source=ARITHMETIC, see=_library("Llama 3.1 70B", 32_768),
         said="A token of Llama 3.1 70B costs 320 KiB.",
-        because="Eighty layers, and as many key heads as the 8B has.",
+        because="It has 80 layers, and as many KV heads as the 8B model.",
         formula=PER_TOKEN, inputs=fixed(model="Llama 3.1 70B", kv_bytes=2), compute=_per_token,
     ),
     Claim(
         id="deepseek-v3-671b", verdict="conditional", source=ARITHMETIC, see=_library("DeepSeek-V3", 32_768),
         said="DeepSeek-V3 has 671 billion parameters.",
-        because="If its extra prediction module is left out. A token meets 37.6 billion of them.",
+        because="Without its multi-token prediction module. A token goes through 37.6 billion of them.",
         formula="sum over layers",
         inputs=fixed(model="DeepSeek-V3"),
         compute=lambda model: (
             Number("held", shape(model).parameters.total / 1e9, "billion"),
-            Number("met by a token", shape(model).parameters.active / 1e9, "billion"),
+            Number("used by a token", shape(model).parameters.active / 1e9, "billion"),
         ),
     ),
     Claim(
         id="deepseek-v3-at-32k", verdict="rounded", source=ARITHMETIC, see=_library("DeepSeek-V3", 32_768),
         said="With latent attention, 32K of DeepSeek-V3 fit in 2.1 GiB.",
-        because="Whichever 32K is meant. Uncompressed, keys and values of all its heads would be 71 times as much.",
+        because="For either meaning of 32K. Uncompressed, the keys and values of all its heads would take 71 times as "
+        "much.",
         formula="L·(r + d_rope)·b·S", inputs=fixed(model="DeepSeek-V3", tokens=(32_000, 32_768), kv_bytes=2),
         compute=_latent,
     ),
@@ -163,8 +165,8 @@ CLAIMS = (
         id="four-times-the-model-a-quarter-of-the-cache", verdict="conditional", source=ARITHMETIC,
         see=_library("DeepSeek-V3", 32_768),
         said="DeepSeek-V3 is four times as large as earlier models, with a cache a quarter as large.",
-        because="Held against GPT-3, and then 32,000 tokens stand against 2,048. Per token GPT-3 needs 67 times as "
-        "much; against Llama’s 70B it is nine and a half times the size and a fifth of the cache.",
+        because="Compared with GPT-3, and then 32,000 tokens are compared with 2,048. Per token, GPT-3 needs 67 times "
+        "as much. Compared with Llama 3.1 70B, it is nine and a half times the size with a fifth of the cache.",
         formula="N over N; S·kv over S·kv",
         inputs=fixed(large="DeepSeek-V3", tokens=32_000, others=("GPT-3 175B", "Llama 3.1 70B", "Llama 3.1 405B"),
                      other_tokens=(2048, 32_000, 32_000), kv_bytes=2),
@@ -172,9 +174,9 @@ CLAIMS = (
     ),
     Claim(
         id="why-gqa-mla-paging", verdict="conditional", source=PAGED, see=_library("Llama 3.1 8B", 2048),
-        said="The cache’s size is the reason for shared key heads, latent attention, paging and small number formats "
-        "alike.",
-        because="Three of them make a token smaller. Paging does not: it ends the waste around it.",
+        said="The size of the cache is the reason for grouped-query attention, latent attention, paging and small "
+        "number formats.",
+        because="Three of them take fewer bytes per token. Paging does not: it wastes less memory around the tokens.",
         formula="G / H; b / 2; used / reserved; used / blocks",
         inputs=fixed(model="Llama 3.1 8B", used=500, most=2048, block=16), compute=_what_each_saves,
     ),

@@ -42,7 +42,7 @@ def _two_tiles(scores: tuple[float, ...], values: tuple[float, ...]) -> tuple[Nu
 CLAIMS = (
     Claim(
         id="scores-go-through-memory", verdict="conditional", source=FLASH, see=TILES,
-        said="Plain attention puts an N by N matrix of attention scores into memory.",
+        said="Plain attention writes an N by N matrix of attention scores to memory.",
         because="Over a prompt, with separate kernels. A decode step has one row of it.",
         formula="N·N·b; N·b", inputs=fixed(length=4096, dtype_bytes=2),
         compute=lambda length, dtype_bytes: (
@@ -53,14 +53,14 @@ CLAIMS = (
     Claim(
         id="four-trips-128-mebibytes", verdict="exact", source=ARITHMETIC, see=TILES,
         said="At 4,096 tokens, attention scores and weights make 128 MiB of traffic.",
-        because="Per layer and head; all heads of an 8B come to 137 GB.",
+        because="Per layer and head; for all heads of an 8B model it is 137 GB.",
         formula="4·N²·b",
         inputs=fixed(length=4096, dtype_bytes=2, model="Llama 3.1 8B", gpu="H100 SXM"), compute=_trips,
     ),
     Claim(
         id="ninety-nine-percent-scaffolding", verdict="conditional", source=ARITHMETIC, see=TILES,
-        said="99% of plain attention’s traffic is there for nothing but the way it is computed.",
-        because="If the output is all that counts. With query, key and value read as well, 97%.",
+        said="99% of plain attention’s memory traffic comes only from the way it is computed.",
+        because="If only the output counts as needed. With query, key and value, it is 97%.",
         formula="4·N²·b / (4·N²·b + 4·N·h·b)", inputs=fixed(length=4096, head_dim=128, dtype_bytes=2),
         compute=lambda length, head_dim, dtype_bytes: (
             Number("all traffic counted", square_share(length, head_dim)),
@@ -74,15 +74,15 @@ CLAIMS = (
     Claim(
         id="running-maximum-and-sum", verdict="exact", source=FLASH, measure="tiles",
         see=See("flash-attention", {"size": "1"}),
-        said="A running maximum, a running sum and an output that is scaled along are enough for a softmax in tiles.",
-        because="Watch it on the live session’s own keys. One division is left for the end.",
+        said="A running maximum, a running sum and a rescaled output are enough to compute softmax tile by tile.",
+        because="The lab shows it on the keys of your own run. One division is left for the end.",
         formula="m = max(m₁, m₂); l = l₁·e^(m₁−m) + l₂·e^(m₂−m); o likewise; o / l",
         inputs=fixed(scores=(0.0, float(np.log(2))), values=(0.0, 3.0)), compute=_two_tiles,
     ),
     Claim(
         id="tiles-are-exact", verdict="exact", source=FLASH, measure="tiles", see=See("flash-attention", {"size": "1"}),
-        said="Tiles give the same number, but for its last digits.",
-        because="The same real number in another order of rounding, so not the same bits.",
+        said="FlashAttention gives the same result, except for the last digits.",
+        because="It is the same number in exact arithmetic, rounded in another order, so the bits differ.",
         formula="largest difference from float64", inputs=fixed(scores=(1000.0, 0.0), values=(5.0, 7.0)),
         compute=_two_tiles,
     ),

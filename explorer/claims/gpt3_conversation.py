@@ -40,45 +40,45 @@ def _fifteen(model: str, tokens: int, kv_bytes: int, card: float, cards: int, se
 CLAIMS = (
     Claim(
         id="fourteen-not-nine", verdict="wrong", source=ARITHMETIC, see=KV_MEMORY,
-        said="In truth a full GPT-3 conversation holds fourteen gigabytes, not nine.",
-        because="Fourteen comes out only if three vectors are counted per token. Key and value are two, and both are "
-        "in the nine.",
+        said="A full GPT-3 conversation really takes fourteen gigabytes, not nine.",
+        because="You get fourteen only by counting three vectors per token. Key and value are two, and both are in "
+        "the nine.",
         formula="2·L·d·b·S; 3·L·d·b·S", inputs=fixed(model="GPT-3 175B", tokens=2048, kv_bytes=2),
         compute=_third_vector,
     ),
     Claim(
         id="the-second-vector-twice", verdict="wrong", source=PAGED, see=KV_MEMORY,
-        said="One of a token’s two cached vectors lies in memory two times.",
+        said="One of a token’s two cached vectors is stored twice.",
         because="There is one key and one value.",
         formula="tensors per layer",
         compute=lambda: (Number("vectors per token and layer", 2),),
     ),
     Claim(
         id="offsets-waste-a-page", verdict="wrong", source=PAGED, see=KV_MEMORY,
-        said="Keys and values start at different offsets, so pages of the cache go to waste.",
-        because="At most the rest of one block per sequence: megabytes, not five gigabytes. What did waste memory was "
-        "reserving the longest length.",
+        said="Keys and values start at different offsets, so pages of the cache are wasted.",
+        because="At most the rest of one block per sequence is wasted: megabytes, not five gigabytes. What did waste "
+        "memory was reserving the maximum length.",
         formula="(block − 1)·kv", inputs=fixed(model="GPT-3 175B", block=16, kv_bytes=2), compute=_last_block,
     ),
     Claim(
         id="four-thousand-slots", verdict="conditional", source=GPT3, see=KV_MEMORY,
         said="Each GPT-3 request had 4,096 slots of cache.",
-        because="Twice what the model was made for; then it is 19 GB, neither nine nor fourteen.",
+        because="That is twice the model’s context. It would be 19 GB, neither nine nor fourteen.",
         formula="2·L·d·b·S", inputs=fixed(model="GPT-3 175B", tokens=4096, kv_bytes=2), compute=_longer,
     ),
     Claim(
         id="fifteen-on-80-gb", verdict="wrong", source=ARITHMETIC, see=KV_MEMORY,
         said="Fifteen GPT-3 sessions of 4,096 tokens fit on an 80 GB card.",
-        because="Four do, with no weights there at all. On a node of eight cards, beside the weights, it is fifteen: "
-        "by the arithmetic that gives nine.",
+        because="Four do, without any weights. On eight cards, beside the weights, it is fifteen, by the same "
+        "arithmetic that gives nine.",
         formula="(memory − W) / (S·kv)",
         inputs=fixed(model="GPT-3 175B", tokens=4096, kv_bytes=2, card=80e9, cards=8, sessions=15), compute=_fifteen,
     ),
     Claim(
         id="the-allocator-says-fourteen", verdict="conditional", source=PAGED, see=KV_MEMORY,
         said="Arithmetic gives nine gigabytes, and the allocator takes fourteen.",
-        because="As an overhead that is plausible, and mild: before paging, allocators took 2.6 to 4.9 times what was "
-        "in use. The reason given for it does not hold.",
+        because="That overhead is plausible, even mild: before paging, allocators took 2.6 to 4.9 times what was in "
+        "use. But the reason given for it is wrong.",
         formula="14 / (2·L·d·b·S)", inputs=fixed(model="GPT-3 175B", tokens=2048, kv_bytes=2, said=14e9),
         compute=lambda model, tokens, kv_bytes, said: (
             Number("allocated over used", said / shape(model).kv_bytes(tokens, kv_bytes), "×"),

@@ -21,8 +21,8 @@ def _of(name: str) -> tuple[float, float]:
 
 def _attention(kv_len: int, group: int, latent: str) -> tuple[Number, ...]:
     return (
-        Number("a key head per query head", attention_intensity(kv_len, 1), "FLOP/B"),
-        Number(f"{group} query heads per key head", attention_intensity(kv_len, 1, group=group), "FLOP/B"),
+        Number("one KV head per query head", attention_intensity(kv_len, 1), "FLOP/B"),
+        Number(f"{group} query heads per KV head", attention_intensity(kv_len, 1, group=group), "FLOP/B"),
         Number("8-bit cache", attention_intensity(kv_len, 1, kv_dtype_bytes=1), "FLOP/B"),
         Number("latent attention", _latent(latent, kv_len, 1), "FLOP/B"),
     )
@@ -39,8 +39,8 @@ def _can_turn(model: str, kv_len: int, gpu: str, throttled_peak: float) -> tuple
     return (
         Number("latent attention, one query", _latent(model, kv_len, 1), "FLOP/B"),
         Number("with two queries", _latent(model, kv_len, 2), "FLOP/B"),
-        Number("turns at, by the data sheet", ridge(peak, bandwidth), "FLOP/B"),
-        Number("turns at, at the rate it holds", ridge(throttled_peak, bandwidth), "FLOP/B"),
+        Number("compute-bound from, by the data sheet", ridge(peak, bandwidth), "FLOP/B"),
+        Number("compute-bound from, at the rate it sustains", ridge(throttled_peak, bandwidth), "FLOP/B"),
     )
 
 
@@ -63,23 +63,23 @@ def _critical_depends(gpu: str, chip: str, rows: int, columns: int, experts: int
 CLAIMS = (
     Claim(
         id="decode-attention-near-one", verdict="conditional", source=SCALING_BOOK, see=ROOFLINE,
-        said="Attention computes about once per byte while decoding.",
-        because="With a key head for every query head, in two bytes. Shared heads multiply it by the group, a smaller "
-        "cache by what it saves, latent attention by two hundred.",
+        said="While decoding, attention does about one operation per byte.",
+        because="With one KV head per query head, at two bytes a number. Sharing KV heads multiplies it by the size "
+        "of the group, a smaller cache format by what it saves, latent attention by two hundred.",
         formula="(2/b)·g·S·T / (S + g·T)", inputs=fixed(kv_len=4096, group=8, latent="DeepSeek-V3"), compute=_attention,
     ),
     Claim(
         id="attention-never-compute-bound", verdict="wrong", source=FLASH_MLA, see=ROOFLINE,
-        said="No setup whatsoever makes decode attention compute-bound.",
-        because="Latent attention with 128 heads comes to the edge, and with two queries a step it is beyond.",
+        said="Nothing makes decode attention compute-bound.",
+        because="Latent attention with 128 heads comes close, and with two queries per step it is compute-bound.",
         formula="n·T·(2r + d) / (r + d), against F / BW",
         inputs=fixed(model="DeepSeek-V3", kv_len=10_000_000, gpu="H100 SXM", throttled_peak=865e12), compute=_can_turn,
     ),
     Claim(
         id="the-critical-batch", verdict="conditional", source=SCALING_BOOK, see=ROOFLINE,
-        said="Past the critical batch, decoding is limited by arithmetic.",
-        because="Its linear layers are. It counts tokens, not requests; weights of half the bits halve it, finite "
-        "matrices raise it, and for the experts of a layer it is multiplied: they share the tokens.",
+        said="Beyond the critical batch, decoding is compute-bound.",
+        because="Its linear layers are. The batch counts tokens, not requests. Weights in half the bits halve it, "
+        "finite matrices raise it, and experts multiply it, because they share the tokens.",
         formula="F·b / (2·BW)",
         inputs=fixed(gpu="H100 SXM", chip="TPU v5e", rows=8192, columns=28_672, experts=16, active=2),
         compute=_critical_depends,
@@ -87,7 +87,7 @@ CLAIMS = (
     Claim(
         id="280-on-an-h100", verdict="conditional", source=SCALING_BOOK, see=ROOFLINE,
         said="On an H100, the critical batch is about 280 tokens.",
-        because="Its data sheet gives 295. 281 is what a B200 comes to; the PCIe card turns at 378.",
+        because="Its data sheet gives 295. For a B200 it is 281, and for the PCIe card 378.",
         formula="F / BW",
         inputs=fixed(devices=("H100 SXM", "H100 PCIe", "H200", "B200", "A100 80GB SXM")), compute=_critical,
     ),

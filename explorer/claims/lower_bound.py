@@ -88,7 +88,7 @@ def _book_general(
     read = memory_bound_s(batch=batch, kv_bytes=cache, weights=0, bandwidth=bandwidth)
     return (
         Number("step", MS * step, "ms"),
-        Number("of it, reading caches", MS * read, "ms"),
+        Number("reading caches, of that", MS * read, "ms"),
         Number("arithmetic of the linear layers", MS * 2 * batch * weights / peak, "ms"),
         Number("share that is cache", read / step),
         Number("held in all", (batch * cache + weights) / GB, "GB"),
@@ -130,93 +130,95 @@ def _batching(
 CLAIMS = (
     Claim(
         id="bytes-over-bandwidth", verdict="exact", source=SCALING_BOOK, see=ROOFLINE, measure="streaming",
-        said="A step takes at least the bytes of weights and caches over the bandwidth.",
-        because="That bound is the whole story while arithmetic is faster. The general form takes the larger of both.",
+        said="A step takes at least the bytes of weights and caches divided by the bandwidth.",
+        because="This bound decides while arithmetic is faster. In general, it is the larger of the two times.",
         formula="(B·S·kv + W) / BW", inputs=fixed(weights=140e9, bandwidth=3e12),
         compute=lambda weights, bandwidth: (Number("140 GB at 3 TB/s", _floor_ms(weights, bandwidth), "ms"),),
     ),
     Claim(
         id="the-cache-term-is-small", verdict="conditional", source=ARITHMETIC, see=ROOFLINE,
         said="For a single request, the cache hardly adds to a step.",
-        because="At a thousand tokens, no. At 128K it is nearly a third of the weights.",
+        because="True at a thousand tokens. At 128K it is nearly a third of the weights.",
         formula="S·kv / W",
         inputs=fixed(model="Llama 3.1 70B", tokens=(1024, 8192, 32_000, 131_072), dtype_bytes=2), compute=_cache_share,
     ),
     Claim(
         id="seventy-billion-140-gb", verdict="rounded", source=ARITHMETIC, see=ROOFLINE,
         said="Seventy billion parameters in bf16 are 140 GB.",
-        because="The 70B has 70.55 billion.",
+        because="Llama 3.1 70B has 70.55 billion.",
         formula="b·N",
         inputs=fixed(model="Llama 3.1 70B", dtype_bytes=2), compute=_weights,
     ),
     Claim(
         id="h100-three-terabytes", verdict="rounded", source=H100, see=ROOFLINE,
-        said="An H100 reads three terabytes a second.",
-        because="The SXM card reads 3.35, the PCIe card 2.0.",
+        said="An H100 reads three terabytes per second.",
+        because="The SXM card reads 3.35 TB/s, the PCIe card 2.0.",
         formula="from the data sheet",
         inputs=fixed(gpus=("H100 SXM", "H100 PCIe")),
         compute=lambda gpus: tuple(Number(name, device(name).bandwidth / 1e12, "TB/s") for name in gpus),
     ),
     Claim(
         id="forty-seven-milliseconds", verdict="rounded", source=ARITHMETIC, see=ROOFLINE,
-        said="140 GB at three terabytes a second are 47 ms.",
-        because="As a division. With the real sizes it comes to 42.",
+        said="Reading 140 GB at 3 TB/s takes 47 ms.",
+        because="As a division, yes. With the real sizes it is 42 ms.",
         formula="W / BW",
         inputs=fixed(weights=140e9, bandwidth=3e12, model="Llama 3.1 70B", dtype_bytes=2, gpu="H100 SXM"),
         compute=_said_and_real,
     ),
     Claim(
         id="a-70b-on-one-h100", verdict="wrong", source=H100, see=ROOFLINE,
-        said="A 70B on one H100 cannot beat 47 ms a step.",
-        because="It cannot run there: 141 GB do not go into 80. Spread over cards, or in 8 bits, the bound is another.",
+        said="On one H100, a step of a 70B model takes at least 47 ms.",
+        because="It cannot run there: 141 GB do not fit into 80. Over several cards, or in 8 bits, the bound is "
+        "different.",
         formula="W / memory; W / (cards · BW)", inputs=fixed(model="Llama 3.1 70B", gpu="H100 SXM",
         said_bandwidth=3e12),
         compute=_does_it_fit,
     ),
     Claim(
         id="only-three-levers", verdict="conditional", source=ARITHMETIC, see=ROOFLINE,
-        said="Fewer bits, more cards or speculation: nothing else gets under the 47 ms.",
+        said="Only fewer bits, more cards or speculation make a step faster than 47 ms.",
         because="Faster memory does, and so do mixtures of experts, pruning, and a smaller model.",
         formula="W / BW",
         inputs=fixed(model="Llama 3.1 70B", gpus=("H100 SXM", "H200", "B200")), compute=_other_levers,
     ),
     Claim(
         id="more-compute-does-not-help", verdict="conditional", source=ARITHMETIC, see=ROOFLINE,
-        said="A faster arithmetic unit would not shorten a step.",
-        because="Of one request’s: its arithmetic is 0.3% of the time. Of a batch beyond the critical one, it would.",
+        said="More compute would not make a step faster.",
+        because="Not for one request: its arithmetic takes 0.3% of the time. For a batch beyond the critical one, it "
+        "would.",
         formula="2·N / F, over W / BW",
         inputs=fixed(parameters=70e9, gpu="H100 SXM", floor_ms=140e9 / 3e12 * 1e3), compute=_arithmetic,
     ),
     Claim(
         id="twenty-tokens-a-second", verdict="rounded", source=ARITHMETIC, see=ROOFLINE,
-        said="47 ms a step are about twenty tokens a second.",
-        because="21.4; with the real sizes 23.7.",
+        said="47 ms per step is about twenty tokens per second.",
+        because="21.4, and 23.7 with the real sizes.",
         formula="1 / t", inputs=fixed(weights=140e9, bandwidth=3e12, model="Llama 3.1 70B", gpu="H100 SXM"),
         compute=_rates,
     ),
     Claim(
         id="tpu-two-and-a-half-ms", verdict="rounded", source=SCALING_BOOK, see=ROOFLINE,
-        said="On sixteen TPU v5e, a 30B at batch 4 steps in 2.5 ms.",
-        because="With weights in 8 bits, 8,192 tokens each, and 100 kB of cache a token, which often goes unsaid.",
+        said="On sixteen TPU v5e chips, a step of a 30B model at batch 4 takes 2.5 ms.",
+        because="With 8-bit weights, 8,192 tokens each, and 100 kB of cache per token, which is often not mentioned.",
         formula="(B·S·kv + W) / BW", inputs=BOOK, compute=_book_step,
     ),
     Claim(
         id="tpu-twenty-one-ms", verdict="rounded", source=SCALING_BOOK, see=ROOFLINE,
-        said="On sixteen TPU v5e, a 30B at batch 256 steps in 21 ms.",
+        said="On sixteen TPU v5e chips, a step of a 30B model at batch 256 takes 21 ms.",
         because="20.9 ms, three quarters of it reading caches.",
         formula="B·S·kv / BW + max(2·B·N / F, W / BW)", inputs={**BOOK, "batch": 256}, compute=_book_general,
     ),
     Claim(
         id="large-batches-turn-compute-bound", verdict="conditional", source=SCALING_BOOK, see=ROOFLINE,
         said="A large batch makes a step compute-bound.",
-        because="Its linear layers. The step as a whole is still memory-bound by caches, and with contexts this "
-        "long it would at any batch.",
+        because="Its linear layers, yes. The step as a whole is still memory-bound because of the caches, and with "
+        "contexts this long it is at any batch.",
         formula="2·N·BW / (F·kv)", inputs={**BOOK, "batch": 256}, compute=_never_compute_bound,
     ),
     Claim(
         id="batch-as-much-as-you-can", verdict="conditional", source=SCALING_BOOK, see=ROOFLINE,
-        said="Whoever serves wants the batch as large as it gets.",
-        because="For tokens in all, yes. Each request slows down meanwhile: it is a trade.",
+        said="A server should make the batch as large as possible.",
+        because="For total throughput, yes. But each request gets slower: it is a trade-off.",
         formula="B / t(B), 1 / t(B)",
         inputs=fixed(**{name: value for name, value in BOOK.items() if name != "batch"}, small=4, large=256),
         compute=_batching,
@@ -224,8 +226,8 @@ CLAIMS = (
     Claim(
         id="everything-lowers-the-floor", verdict="conditional", source=PAGED, see=ROOFLINE,
         said="Small cache formats, paging, speculation and latent attention all lower the 47 ms.",
-        because="Those are weights being read. Only speculation spreads them over more tokens; the others make room "
-        "for larger batches. What lowers them is fewer bits per weight.",
+        because="The 47 ms are spent reading weights. Only speculation spreads that over more tokens; the others make "
+        "room for larger batches. Fewer bits per weight lower it.",
         formula="W / BW has no cache in it", inputs=fixed(weights=140e9, bandwidth=3e12, fewer=2),
         compute=lambda weights, bandwidth, fewer: (
             Number("unmodified", _floor_ms(weights, bandwidth), "ms"),

@@ -1,59 +1,62 @@
-"""The Claims page: what is often said about the decode loop, computed again, with a verdict and a place to try it."""
+"""The Claims page: how much of what is often said about the decode loop holds, the ten claims one hears most, and all
+others below them, folded by topic. A line opens to the claim's card."""
 
 from __future__ import annotations
 
-import functools
-from concurrent.futures import Future
+from collections.abc import Sequence
 
 import streamlit as st
 
-from engine.errors import LoupeError
-from engine.studies.claim_records import Finding
-from explorer.claims import measured, words
+from explorer.claims import words
+from explorer.claims.card import CLAIM, card, line
 from explorer.claims.catalogue import CLAIMS, TOPICS
-from explorer.claims.claim import STEP, VERDICTS, Claim, See, Verdict
-from explorer.hosting.runtime import runtime
-from explorer.labs import catalogue, charts, controls, live, progress, shell
-from explorer.labs.shell import escaped
-from explorer.pages import step
+from explorer.claims.claim import VERDICTS, Claim, Topic, Verdict
+from explorer.claims.heard import deciding, heard
+from explorer.labs import charts, controls, shell
+from explorer.say import words_beside
 
-ALL = "all"
-CLAIM = "claim"  # one claim alone, in the URL
-COLOURS: dict[Verdict, str] = {
-    "exact": "green",
-    "rounded": "blue",
-    "conditional": "orange",
-    "wrong": "red",
-    "not verifiable": "gray",
-}
-ICONS: dict[Verdict, str] = {
-    "exact": ":material/check:",
-    "rounded": ":material/adjust:",
-    "conditional": ":material/call_split:",
-    "wrong": ":material/close:",
-    "not verifiable": ":material/help:",
-}
+say = words_beside(__file__)
+
+ALL = say("filters.all")
 
 
 def page() -> None:
-    """The filters, then the claims by topic."""
-    shell.lab("Fact check", "How much of what is often said about the decode loop holds when it is computed again?")
-    alone = _asked_claim()
-    if alone is not None:
-        st.button("Show all claims", key="all_claims", icon=":material/arrow_back:", on_click=_show_all)
-        _claim(alone)
-        return
-    shown = _chosen()
-    with st.container(horizontal=True, vertical_alignment="center", key="claim_count"):
-        st.text(_count(shown), width="stretch")
+    """The answer; then what a link or the filters ask for, or the ten and the topics."""
+    shell.lab(say("page.title"), say("page.question"))
+    stage = shell.stage()
+    with stage.answer:
+        shell.answer(_answer(), "computed", say("page.origin"))
+    with stage.controls:
+        chosen = _chosen()
+        shown = list(CLAIMS) if chosen is None else chosen
         sheet = charts.csv_text(words.rows(shown))
-        st.download_button("CSV", sheet, "loupe-claims.csv", "text/csv", key="claims_csv", on_click="ignore")
-    for topic in TOPICS:
-        here = [claim for claim in topic.claims if claim in shown]
-        if here:
-            st.subheader(topic.title, anchor=topic.id)
-            for claim in here:
-                _claim(claim)
+        st.download_button(
+            say("filters.sheet"), sheet, "loupe-claims.csv", "text/csv", key="claims_csv", on_click="ignore"
+        )
+    with stage.picture:
+        alone = _asked_claim()
+        if alone is not None:
+            st.button(say("page.back"), key="all_claims", icon=":material/arrow_back:", on_click=_show_all)
+            card(alone)
+        elif chosen is None:
+            _overview()
+        else:
+            _matches(chosen)
+
+
+def _answer() -> shell.Answer:
+    by_verdict = _by_verdict(CLAIMS)
+    numbers = {"all": len(CLAIMS), **{_PLACES[verdict]: by_verdict[verdict] for verdict in VERDICTS}}
+    return shell.Answer(say.unfilled("page.answer"), {name: f"{count:,}" for name, count in numbers.items()})
+
+
+_PLACES: dict[Verdict, str] = {
+    "exact": "exact",
+    "rounded": "rounded",
+    "conditional": "conditional",
+    "wrong": "wrong",
+    "not verifiable": "unknown",
+}  # the answer's
 
 
 def _asked_claim() -> Claim | None:
@@ -62,7 +65,7 @@ def _asked_claim() -> Claim | None:
         return None
     found = next((claim for claim in CLAIMS if claim.id == asked), None)
     if found is None:
-        st.text(f"There is no claim {asked[:60]!r}. All are shown.")
+        st.text(say("page.missing", asked=asked[:60]))
         return None
     st.query_params[CLAIM] = found.id  # a link from this very page tells the server, and not the address bar
     return found
@@ -72,13 +75,14 @@ def _show_all() -> None:
     st.query_params.pop(CLAIM, None)
 
 
-def _chosen() -> list[Claim]:
-    """The claims that pass the filters."""
-    with st.container(horizontal=True, vertical_alignment="bottom", key="claim_filters"):
-        topic = controls.choice("Topic", [ALL, *(topic.title for topic in TOPICS)], url="topic", default=ALL)
-        verdict = controls.choice("Verdict", [ALL, *VERDICTS], url="verdict", default=ALL)
-        search = controls.text("Search", url="q", most=100)
-        runs = controls.switch("Only what can be run here", url="run")
+def _chosen() -> list[Claim] | None:
+    """The claims that pass the filters; None where none is set."""
+    topic = controls.choice(say("filters.topic"), [ALL, *(topic.title for topic in TOPICS)], url="topic", default=ALL)
+    verdict = controls.choice(say("filters.verdict"), [ALL, *VERDICTS], url="verdict", default=ALL)
+    search = controls.text(say("filters.search"), url="q", most=100)
+    runs = controls.switch(say("filters.runs"), url="run")
+    if topic == ALL and verdict == ALL and not search.strip() and not runs:
+        return None
     return [
         claim
         for one in TOPICS
@@ -90,75 +94,50 @@ def _chosen() -> list[Claim]:
     ]
 
 
-def _count(shown: list[Claim]) -> str:
+def _overview() -> None:
+    """The ten, and under them every topic, folded."""
+    with st.container(key="heard", gap="xsmall"):
+        st.subheader(say("page.heard"), anchor=False)
+        for claim in heard():
+            line(claim, deciding(claim), place="heard")
+    with st.container(key="topics", gap="xsmall"):
+        st.subheader(say("page.topics", all=len(CLAIMS)), anchor=False)
+        for topic in TOPICS:
+            _topic(topic)
+
+
+def _topic(topic: Topic) -> None:
+    with st.container(key=f"topic_{topic.id}"):
+        st.subheader(topic.title, anchor=topic.id)  # not seen: old links lead to it, and screen readers go by it
+        part = shell.details(f"**{topic.title}** :gray[{_count(topic.claims)}]", key=f"fold_{topic.id}")
+        if part:
+            with part:
+                for claim in topic.claims:
+                    line(claim, place="topic")
+
+
+def _matches(shown: Sequence[Claim]) -> None:
+    """What the filters leave, under its topics."""
     if not shown:
-        return "No claim is like that. Take a filter off, or search for fewer words."
-    by_verdict = [(verdict, sum(claim.verdict == verdict for claim in shown)) for verdict in VERDICTS]
-    parts = ", ".join(f"{count} {verdict}" for verdict, count in by_verdict if count)
-    return f"{len(shown)} of {len(CLAIMS)} claims: {parts}."
-
-
-def _claim(claim: Claim) -> None:
-    with st.container(border=True, gap="xsmall", key=f"claim_{claim.id}"):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"**{escaped(claim.said)}**", width="stretch")
-            st.badge(claim.verdict, icon=ICONS[claim.verdict], color=COLOURS[claim.verdict])  # type: ignore[arg-type]
-        st.text(claim.because)
-        _numbers(claim)
-        if claim.measure:
-            _run(claim)
-        _foot(claim)
-
-
-def _numbers(claim: Claim) -> None:
-    numbers = claim.numbers
-    if numbers:
-        with st.container(horizontal=True, key=f"numbers_{claim.id}", gap="medium"):
-            for number in numbers:
-                st.markdown(
-                    f":small[:gray[{escaped(number.what)}]]  \n**{escaped(words.number_words(number))}**",
-                    width="content",
-                )
-    given = words.input_words(claim)
-    sentence = f"{claim.formula}, with {given}" if given else claim.formula
-    st.caption(f"{'computed now' if numbers else 'as a formula'}: {escaped(sentence)}")
-
-
-def _run(claim: Claim) -> None:
-    """The claim on the loaded model: a button, its progress, what was measured."""
-    st.caption(escaped(measured.CHECK_WORDS[claim.measure].does))
-    finding = progress.task(f"run_{claim.id}", "Run it on the loaded model", functools.partial(_begin, claim.measure))
-    if finding is None:
+        st.text(say("page.none"))
         return
-    outcome = "Held here" if finding.holds != claim.is_contrary else "Did not hold here"
-    st.markdown(f"**{outcome}.** {escaped(finding.verdict)}")
-    st.table(
-        [{"measured": one.what, "value": words.number_words(words.as_number(one))} for one in finding.readings],
-        hide_index=True,
-    )
-    shell.source("measured", finding.measured)
+    st.text(say("page.matched", shown=len(shown), all=len(CLAIMS), verdicts=_verdicts(shown)))
+    with st.container(key="matches", gap="xsmall"):
+        for topic in TOPICS:
+            here = [claim for claim in topic.claims if claim in shown]
+            if here:
+                st.subheader(topic.title, anchor=topic.id)
+                for claim in here:
+                    line(claim, place="match")
 
 
-def _begin(name: str, report: progress.TaskProgress) -> Future[Finding]:
-    engine = live.engine()
-    if engine is None:
-        raise LoupeError("There is no model to run it on.")
-    return measured.begin(engine, name, runtime().hosting, report)
+def _count(claims: Sequence[Claim]) -> str:
+    return say("page.counted", count=len(claims), verdicts=_verdicts(claims))
 
 
-def _foot(claim: Claim) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", key=f"foot_{claim.id}"):
-        name = escaped(claim.source.name)
-        link = f"[{name}]({claim.source.url})" if claim.source.url else name
-        more = "".join(f" · {escaped(source)}" for source in claim.sources)
-        st.caption(f"source: {link}{more}", width="stretch")
-        if claim.see is not None:
-            _try_it(claim.see)
-        catalogue.link(catalogue.CLAIMS.url, "Link", **{CLAIM: claim.id})
+def _verdicts(claims: Sequence[Claim]) -> str:
+    return ", ".join(f"{count} {verdict}" for verdict, count in _by_verdict(claims).items() if count)
 
 
-def _try_it(see: See) -> None:
-    if see.url == STEP:
-        st.page_link(st.Page(step.page, title="Step", default=True), label="Try it", query_params=see.controls or None)
-    else:
-        catalogue.link(see.url, "Try it", **see.controls)
+def _by_verdict(claims: Sequence[Claim]) -> dict[Verdict, int]:
+    return {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in VERDICTS}

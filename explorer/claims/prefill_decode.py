@@ -1,4 +1,4 @@
-"""Claims about the two phases: one sweep over the prompt, then a step per token."""
+"""Claims about the two phases: one forward pass over the prompt, then a step per token."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _streamed(dense: str, mixture: str) -> tuple[Number, ...]:
     return (
         Number(f"{dense}, streamed", shape(dense).parameters.matmul, "parameters"),
         Number(f"{dense}, held", shape(dense).parameters.total, "parameters"),
-        Number(f"{mixture}, met by one token", shape(mixture).parameters.active, "parameters"),
+        Number(f"{mixture}, used by one token", shape(mixture).parameters.active, "parameters"),
         Number(f"{mixture}, streamed", streamed_parameters(shape(mixture)), "parameters"),
         Number(f"{mixture}, held", shape(mixture).parameters.total, "parameters"),
     )
@@ -36,7 +36,7 @@ def _streamed(dense: str, mixture: str) -> tuple[Number, ...]:
 def _intensity(width: int, gpu: str) -> tuple[Number, ...]:
     return (
         Number("a linear layer, one token", linear_intensity(1, width, width), "FLOP/B"),
-        Number(f"{gpu} wants", ridge(device(gpu).peak["bf16"], device(gpu).bandwidth), "FLOP/B"),
+        Number(f"{gpu} can do, per byte read", ridge(device(gpu).peak["bf16"], device(gpu).bandwidth), "FLOP/B"),
     )
 
 
@@ -80,24 +80,25 @@ def _growth(model: str, short: int, long: int, dtype_bytes: int) -> tuple[Number
 CLAIMS = (
     Claim(
         id="prefill-is-compute-bound", verdict="conditional", source=SCALING_BOOK, see=PAIR,
-        said="Working through the prompt is limited by arithmetic.",
-        because="Only where the prompt is longer than the critical batch. A prompt of fifty tokens is memory-bound, "
-        "like a step.",
+        said="Prefill is compute-bound.",
+        because="Only if the prompt is longer than the critical batch. A prompt of 50 tokens is memory-bound, like a "
+        "decode step.",
         formula="P > F·b / (2·BW)", inputs=fixed(devices=("TPU v5e", "H100 SXM")), compute=_critical,
     ),
     Claim(
         id="a-step-streams-every-weight", verdict="conditional", source=SCALING_BOOK, measure="streaming",
-        said="To make one token, all weights go through the processor once.",
-        because="All that multiply. An input embedding of its own is looked up, one row of it; a mixture reads the "
-        "experts its token is sent to.",
+        said="To generate one token, all weights are read once.",
+        because="All that are multiplied. Of a separate input embedding only one row is looked up, and a mixture of "
+        "experts reads only the experts its token is routed to.",
         formula="N without an untied input embedding; of experts, the active ones",
         see=See("roofline", {"model": "Llama 3.1 8B", "on": "H100 SXM"}),
         inputs=fixed(dense="Llama 3.1 8B", mixture="DeepSeek-V3"), compute=_streamed,
     ),
     Claim(
         id="decode-is-memory-bound", verdict="conditional", source=SCALING_BOOK, measure="streaming",
-        said="Decoding is limited by how fast memory can be read.",
-        because="With few requests in a step. The linear layers turn at the critical batch; attention mostly does not.",
+        said="Decoding is memory-bound.",
+        because="With few requests in a step, yes. From the critical batch on, the linear layers are compute-bound; "
+        "attention mostly stays memory-bound.",
         formula="2·B·D·F / bytes, against peak / bandwidth", inputs=fixed(width=4096, gpu="H100 SXM"),
         compute=_intensity, see=See("roofline", {"model": "Llama 3.1 8B", "on": "H100 SXM"}),
     ),
@@ -110,7 +111,7 @@ CLAIMS = (
     ),
     Claim(
         id="a-step-computes-one-position", verdict="exact", source=RASCHKA, measure="positions",
-        said="With a cache, a step works out query, key and value of the newest token, and nothing else’s.",
+        said="With a cache, a step computes query, key and value of the newest token only.",
         because="Older keys and values are read, never made again.",
         formula="positions per step", compute=lambda: (Number("per step", 1, "position"),),
         see=See("without-cache", {"count": "positions"}),
@@ -118,40 +119,40 @@ CLAIMS = (
     Claim(
         id="one-key-one-value-per-step", verdict="conditional", source=ARITHMETIC, see=See("kv-memory"),
         said="A step adds one key with its value, and computes one query.",
-        because="One per layer and key head, and a query per layer and query head: from 90 keys in SmolLM2-135M to "
+        because="One per layer and KV head, and one query per layer and query head: from 90 keys in SmolLM2-135M to "
         "9,216 in GPT-3.",
-        formula="layers × key heads; layers × query heads",
+        formula="layers × KV heads; layers × query heads",
         inputs=fixed(models=("Llama 3.1 8B", "SmolLM2-135M", "GPT-2", "GPT-3 175B")), compute=_pairs,
     ),
     Claim(
         id="twenty-times-longer", verdict="conditional", source=ARITHMETIC, see=PAIR,
         said="Fifty tokens in and a thousand out take twenty times as long as a thousand in and fifty out.",
-        because="On an H100, almost; on a laptop’s M4 Max it is fifteen times. The scarcer a machine’s arithmetic, the "
-        "smaller the ratio: the lab measures this one’s.",
+        because="On an H100, almost; on a laptop’s M4 Max it is fifteen times. The less compute a machine has, the "
+        "smaller the ratio; the lab measures it on this machine.",
         formula="(max(1, short / B) + long − 1) / (max(1, long / B) + short − 1), B the critical batch",
         inputs=fixed(devices=("H100 SXM", "Apple M4 Max"), short=50, long=1000), compute=_long_against_short,
     ),
     Claim(
         id="the-prompt-is-cheap", verdict="conditional", source=ARITHMETIC, see=PAIR,
-        said="Reading a prompt costs next to nothing beside writing the answer.",
+        said="Reading a prompt costs next to nothing compared with writing the answer.",
         because="At full rate on an H100, a thousand prompt tokens cost three to four steps, on a laptop’s M4 Max "
-        "sixteen. Where arithmetic is scarcer they cost more.",
+        "sixteen. With less compute they cost more.",
         formula="P / (F·b / (2·BW))", inputs=fixed(devices=("H100 SXM", "Apple M4 Max"), prompt=1000),
         compute=_prompt_in_steps,
     ),
     Claim(
         id="arithmetic-stays-flat", verdict="conditional", source=ARITHMETIC,
         see=See("roofline", {"model": "Llama 3.1 8B", "on": "H100 SXM"}),
-        said="As the context grows, a step computes the same and only reads more.",
-        because="Both grow, from a constant, in a straight line. With shared key heads the arithmetic even grows "
-        "faster than the bytes.",
+        said="As the context grows, a step computes no more; it only reads more.",
+        because="Both grow linearly, from a constant. With grouped-query attention, the arithmetic even grows faster "
+        "than the bytes.",
         formula="2·N + 4·L·H·h·S, and b·N + kv·S",
         inputs=fixed(model="Llama 3.1 8B", short=1, long=32_000, dtype_bytes=2), compute=_growth,
     ),
     Claim(
         id="cached-once-free-afterwards", verdict="conditional", source=ARITHMETIC,
         see=See("kv-memory", {"model": "Llama 3.1 70B", "ctx": "32,768"}),
-        said="What is in the cache was paid for once, and costs nothing afterwards.",
+        said="What is in the cache was computed once and costs nothing afterwards.",
         because="It is never computed again, but each step reads all of it again.",
         formula="S·kv", inputs=fixed(model="Llama 3.1 70B", tokens=32_000, kv_bytes=2),
         compute=lambda model, tokens, kv_bytes: (

@@ -26,7 +26,10 @@ def _nucleus(flat: tuple[float, ...], sharp: tuple[float, ...], top_p: float) ->
     def kept(probs: tuple[float, ...]) -> int:
         return int(np.searchsorted(np.cumsum(sorted(probs, reverse=True)), top_p - 1e-12) + 1)
 
-    return Number("kept of a flat row", kept(flat), "tokens"), Number("kept of a sharp one", kept(sharp), "tokens")
+    return (
+        Number("kept of a flat distribution", kept(flat), "tokens"),
+        Number("kept of a sharp one", kept(sharp), "tokens"),
+    )
 
 
 def _published(**settings: float) -> tuple[Number, ...]:
@@ -44,7 +47,7 @@ SAMPLING = (
     Claim(
         id="greedy-takes-the-largest", verdict="exact", source=INVARIANCE, measure="greedy", see=STEP_PAGE,
         said="Greedy decoding takes the largest logit, and leaves nothing to chance.",
-        because="With a rule for ties. Loupe takes the lowest id.",
+        because="Ties need a rule: Loupe takes the lowest token id.",
         formula="argmax z",
         inputs=fixed(scores=(2.0, 5.0, 5.0, 1.0)),
         compute=lambda scores: (Number("index taken", int(np.argmax(scores))),),
@@ -52,21 +55,22 @@ SAMPLING = (
     Claim(
         id="temperature-divides", verdict="exact", source=HOLTZMAN, see=STEP_PAGE,
         said="Temperature divides the logits: below one it sharpens, above one it flattens.",
-        because="Towards zero it is greedy, and zero itself has to be written as a case of its own.",
+        because="Near zero it is greedy, and zero itself is handled as a special case.",
         formula="e^(z/T) / sum", inputs=fixed(scores=(2.0, 1.0, 0.0), temperatures=(0.5, 1.0, 2.0)),
         compute=_by_temperature,
     ),
     Claim(
         id="nucleus-adapts", verdict="exact", source=HOLTZMAN, see=STEP_PAGE,
-        said="Top-p keeps the fewest tokens that together reach p: many of a flat row, few of a sharp one.",
-        because="Whereas top-k keeps as many of either.",
+        said="Top-p keeps the fewest tokens that together reach p: many where the distribution is flat, few where it "
+        "is sharp.",
+        because="Top-k keeps the same number in both cases.",
         formula="smallest set with sum ≥ p",
         inputs=fixed(flat=(0.25, 0.25, 0.25, 0.25), sharp=(0.9, 0.05, 0.03, 0.02), top_p=0.9), compute=_nucleus,
     ),
     Claim(
         id="temperature-07-is-usual", verdict="conditional", source=TRANSFORMERS, see=STEP_PAGE,
         said="Chat models come with a temperature near 0.7.",
-        because="From 0.6 to 1.0. Libraries start at 1.0 or 0.8; models bring their own.",
+        because="Between 0.6 and 1.0. Libraries default to 1.0 or 0.8, and models bring their own.",
         formula="published settings",
         inputs=fixed(transformers=1.0, vLLM=1.0, llama_cpp=0.8, Llama_3_1_Instruct=0.6, Qwen2_5_Instruct=0.7),
         compute=_published,
@@ -74,7 +78,7 @@ SAMPLING = (
     Claim(
         id="top-k-forty-to-fifty", verdict="conditional", source=TRANSFORMERS, see=STEP_PAGE,
         said="Top-k is set to forty or fifty.",
-        because="In two libraries. transformers adds its 50 also where a model says nothing; vLLM leaves it off.",
+        because="In two libraries. transformers applies its 50 even if the model says nothing; vLLM leaves it off.",
         formula="published settings, 0 is off", inputs=fixed(transformers=50, llama_cpp=40, vLLM=0,
         Qwen2_5_Instruct=20),
         compute=_published,
@@ -85,24 +89,24 @@ REPEATING = (
     Claim(
         id="temperature-zero-not-repeatable", verdict="conditional", source=INVARIANCE, measure="greedy",
         is_contrary=True,
-        said="Even at temperature zero, the same question gives different answers.",
-        because="On shared servers, where others change the batch. The same batch repeats itself; kernels that do not "
-        "depend on it gave one answer in a thousand runs.",
+        said="Even at temperature 0, the same prompt gives different answers.",
+        because="On shared servers, where other users change the batch. The same batch gives the same answer, and "
+        "kernels that do not depend on the batch gave one answer in a thousand runs.",
         formula="different completions of 1,000, published", inputs=fixed(shared_server=80, batch_invariant_kernels=1),
         compute=_published,
     ),
     Claim(
         id="sums-depend-on-their-order", verdict="conditional", source=INVARIANCE,
-        said="Answers differ because sums in floating point run in another order each time.",
-        because="Their order matters, true. But it follows from the size of the batch, not from chance in scheduling: "
-        "a kernel given the same batch sums in the same order.",
+        said="Answers differ because floating-point sums are added in another order each time.",
+        because="The order does matter. But it depends on the size of the batch, not on chance: given the same batch, "
+        "a kernel adds in the same order.",
         formula="(a + b) + c − (a + (b + c))", inputs=fixed(a=0.1, b=0.2, c=0.3), compute=_sums,
     ),
     Claim(
         id="cached-fp16-always-diverges", verdict="conditional", source=ILLUSION,
-        said="In 16 bits, text with and without a cache always comes apart.",
-        because="So one preprint reports, and no flips at all in 32 bits. Others find equal text. The lab runs both "
-        "loops on the loaded model and compares.",
+        said="In 16 bits, the text with a cache and the text without always differ.",
+        because="One preprint reports this, and no difference at all in 32 bits. Others find equal text. The lab runs "
+        "both loops on the loaded model and compares them.",
         formula="published share of runs that differ", inputs=fixed(fp16=1.0, fp32=0.0), compute=_published,
         see=See("without-cache"),
     ),
@@ -111,35 +115,35 @@ REPEATING = (
 STOPPING = (
     Claim(
         id="stopping-is-the-engines", verdict="conditional", source=LLAMA_CARD, see=STEP_PAGE,
-        said="When to end is none of the model’s doing.",
+        said="The model does not decide when to stop.",
         because="The engine checks. But the EOS token it checks for is sampled from the model’s own distribution.",
         formula="P(EOS | text), one of the probabilities",
     ),
     Claim(
         id="end-of-turn-ends", verdict="conditional", source=LLAMA_CARD, see=STEP_PAGE,
-        said="Chat models end with a turn’s end, not with the text’s.",
-        because="Both are in the list, normally. Llama 3.1 lists three.",
+        said="Chat models stop at an end-of-turn token, not at an end-of-text token.",
+        because="Normally both are in the list. Llama 3.1 lists three.",
         formula="EOS ids of the settings",
         inputs=fixed(end_ids=(128_001, 128_008, 128_009)),
         compute=lambda end_ids: (Number("EOS ids", len(end_ids)),),
     ),
     Claim(
         id="a-dozen-stop-rules", verdict="wrong", source=VLLM, see=STEP_PAGE,
-        said="Engines check a dozen conditions.",
-        because="Fewer, wherever one looks. Loupe’s own are counted here, a failure of numbers included.",
+        said="Engines check a dozen stop conditions.",
+        because="Fewer. Loupe’s own are counted here, including logits that are not numbers.",
         formula="reasons to finish",
         compute=lambda: (Number("of Loupe", len(get_args(FinishReason))),),
     ),
     Claim(
         id="length-is-known-at-the-end", verdict="exact", source=PAGED, see=See("kv-memory"),
         said="How long an answer gets is known only when it ends.",
-        because="Which is why caches are allocated in blocks (PagedAttention).",
+        because="This is why caches are allocated in blocks (PagedAttention).",
         formula="the EOS token is sampled, too",
     ),
     Claim(
         id="cap-of-901-fails-at-900", verdict="wrong", source=VLLM, see=STEP_PAGE,
-        said="With a cap of 901, the answer breaks off at token 900.",
-        because="It breaks off after the 901st. Token 900 is the last under a cap of 900.",
+        said="With a limit of 901 new tokens, the answer stops at token 900.",
+        because="It stops after the 901st. Token 900 is the last with a limit of 900.",
         formula="stop once n ≥ cap", inputs=fixed(cap=901),
         compute=lambda cap: (Number("tokens out", next(n for n in range(1, cap + 2) if n >= cap)),),
     ),

@@ -50,14 +50,14 @@ CLAIMS = (
     Claim(
         id="n-times-n-plus-one-over-two", verdict="conditional", source=ARITHMETIC, see=RACE,
         said="Without a cache, N tokens cost N(N+1)/2 positions.",
-        because="From a prompt of one token. From P tokens it is N·P + N(N−1)/2, against P + N − 1 with a cache.",
+        because="For a prompt of one token. For P tokens it is N·P + N(N−1)/2, against P + N − 1 with a cache.",
         formula="N·P + N(N−1)/2; P + N − 1", inputs=fixed(prompt=1, new_tokens=200), compute=_positions,
     ),
     Claim(
         id="a-hundred-tokens-5050", verdict="exact", source=ARITHMETIC, measure="count_100",
         see=See("without-cache", {"prompt": "The", "n": "100", "count": "positions"}),
-        said="Without a cache, a hundred tokens take 5,050 positions.",
-        because="Starting from one token of prompt.",
+        said="Without a KV cache, 100 tokens take 5,050 positions.",
+        because="Starting from a prompt of one token. With a cache it is 100.",
         formula="N·P + N(N−1)/2", inputs=fixed(prompt=1, new_tokens=100), compute=_positions,
     ),
     Claim(
@@ -69,20 +69,20 @@ CLAIMS = (
     Claim(
         id="quadratic-and-cubic", verdict="exact", source=SCALING_BOOK, see=RACE,
         said="Without a cache, the linear layers grow with the square of the answer and attention with its cube.",
-        because="Doubling the answer makes it nearly four and nearly eight times.",
+        because="Twice the answer means nearly four times and nearly eight times as much.",
         formula="sum of (P + t); sum of (P + t)(P + t + 1) / 2", inputs=fixed(prompt=1, new_tokens=1000),
         compute=lambda prompt, new_tokens: _doubling(prompt, new_tokens, cached=False),
     ),
     Claim(
         id="linear-and-quadratic", verdict="exact", source=SCALING_BOOK, see=RACE,
         said="With a cache, the linear layers grow with the answer, and attention with its square.",
-        because="Doubling the answer makes it two and nearly four times.",
+        because="Twice the answer means twice and nearly four times as much.",
         formula="P + N − 1; P(P+1)/2 + sum of (P + t)", inputs=fixed(prompt=1, new_tokens=1000),
         compute=lambda prompt, new_tokens: _doubling(prompt, new_tokens, cached=True),
     ),
     Claim(
         id="five-hundred-times-less-attention", verdict="conditional", source=ARITHMETIC, see=RACE,
-        said="With 2,000 tokens of prompt and 500 of answer, attention does 500 times less.",
+        said="With 2,000 tokens of prompt and 500 of answer, a cache makes attention 500 times cheaper.",
         because="If full squares are counted, and the prefill with them. Counting the causal half gives 407, leaving "
         "the prefill out gives 2,259.",
         formula="query-key pairs without over with", inputs=fixed(prompt=2000, new_tokens=500),
@@ -90,8 +90,8 @@ CLAIMS = (
     ),
     Claim(
         id="no-arithmetic-is-saved", verdict="wrong", source=ARITHMETIC, see=RACE,
-        said="A cache does not spare arithmetic; it only turns it into memory.",
-        because="It spares nearly all of it, and takes memory in exchange.",
+        said="A cache saves no arithmetic; it only trades it for memory.",
+        because="It saves nearly all of it, and takes memory in exchange.",
         formula="2·N·positions + 4·L·H·h·pairs, without over with",
         inputs=fixed(model="Llama 3.1 8B", prompt=2000, new_tokens=500), compute=_flops_saved,
     ),

@@ -30,11 +30,13 @@ def test_tiles_are_scrubbed_in_the_browser_and_the_link_keeps_the_place(step_pag
     expect(walk).to_have_attribute("data-tile", "3")
 
 
-def test_a_claims_link_shows_it_alone_and_its_run_says_what_was_measured(step_page: StepPage):
+def test_a_claim_opens_its_link_shows_it_alone_and_its_run_says_what_was_measured(step_page: StepPage):
     page = step_page.page
     page.goto(f"{step_page.url}/fact-check?topic=What+the+cache+holds")
+    line = page.locator(".st-key-match_kv-depend-on-the-token-alone")
+    line.locator("summary").click()
+    line.get_by_role("link", name="Link").click()
     claim = page.locator(".st-key-claim_kv-depend-on-the-token-alone")
-    claim.get_by_role("link", name="Link").click()
     expect(page.locator(".st-key-all_claims button")).to_be_visible()
     expect(page).to_have_url(re.compile(r"[?&]claim=kv-depend-on-the-token-alone$"))
     claim.get_by_role("button", name="Run it on the loaded model").click()

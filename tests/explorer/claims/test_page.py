@@ -8,9 +8,11 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from explorer.claims.catalogue import CLAIMS
+from explorer.claims.catalogue import CLAIMS, TOPICS
+from explorer.claims.heard import deciding, heard, short
 from explorer.claims.measured import NotInAClass, begin
 from explorer.hosting.limits import Hosting
+from explorer.labs.shell import escaped
 
 
 @pytest.fixture(autouse=True)
@@ -29,41 +31,63 @@ def words(page: AppTest) -> str:
     return " ".join(str(element.value) for element in found)
 
 
-def count_line(page: AppTest) -> str:
-    (line,) = [text.value for text in page.text if " claims: " in text.value]
-    return line
+def lines(page: AppTest, place: str) -> list[str]:
+    """The lines that open to a card at one place of the page."""
+    keyed = [e for e in page.get("expander") if f"-{place}_" in str(e.proto)]
+    return [str(e.label) for e in keyed]
 
 
-def test_all_claims_are_there_with_numbers_computed_for_them():
+def test_the_page_opens_on_how_many_hold_and_the_ten_with_their_numbers():
     page = opened()
     assert not page.exception
-    assert count_line(page).startswith(f"{len(CLAIMS)} of {len(CLAIMS)} claims")
-    assert "131,072 B" in words(page)
-    assert "8,390,656 positions" in words(page)
+    exact, wrong = (sum(claim.verdict == verdict for claim in CLAIMS) for verdict in ("exact", "wrong"))
+    assert f"Of :primary[**{len(CLAIMS)}**] claims about decoding, :primary[**{exact}**] hold exactly" in words(page)
+    assert f":primary[**{wrong}**] are wrong" in words(page)
+    ten = lines(page, "heard")
+    assert len(ten) == 10
+    assert ten[1].startswith("**Without a KV cache, 100 tokens take 5,050 positions.** :green-badge[")
+    assert "**50.5 ×** as many as with a cache" in ten[1]
+    assert "128,256 logits" in ten[0]
+    assert "131,072 B" not in words(page), "no card is drawn while all are folded"
+
+
+def test_each_of_the_ten_is_decided_by_a_number_of_its_claim():
+    for claim in heard():
+        assert any(f"**{escaped(short(number))}**" in deciding(claim) for number in claim.numbers), claim.id
+
+
+def test_every_topic_is_there_folded_and_counts_its_claims():
+    page = opened()
+    topics = lines(page, "fold")
+    assert len(topics) == len(TOPICS)
+    assert topics[0] == "**The model and the loop** :gray[9 claims: 3 exact, 5 conditional, 1 wrong]"
+    assert lines(page, "topic") == []
 
 
 def test_a_link_filters_by_topic_verdict_and_words():
-    page = opened(verdict="wrong")
     wrong = sum(claim.verdict == "wrong" for claim in CLAIMS)
-    assert count_line(page) == f"{wrong} of {len(CLAIMS)} claims: {wrong} wrong."
+    page = opened(verdict="wrong")
+    assert f"{wrong} of {len(CLAIMS)} claims: {wrong} wrong." in words(page)
+    assert len(lines(page, "match")) == wrong
+    assert lines(page, "heard") == []
     page = opened(q="gpt-3 fourteen", topic="Nine gigabytes or fourteen")
-    assert "truth" in words(page)
+    assert "really takes fourteen" in lines(page, "match")[0]
     page = opened(q="nothing like this anywhere")
-    assert "No claim is like that" in words(page)
+    assert "No claim matches" in words(page)
 
 
 def test_a_link_to_one_claim_shows_it_alone_and_a_button_the_others():
     page = opened(claim="a-70b-on-one-h100")
-    assert "141 GB do not go into 80" in words(page)
-    assert "5,050" not in words(page)
+    assert "141 GB do not fit into 80" in words(page)
+    assert lines(page, "heard") == []
     page.button(key="all_claims").click().run()
-    assert "5,050" in words(page)
+    assert len(lines(page, "heard")) == 10
 
 
 def test_a_link_to_a_claim_that_is_not_there_is_said():
     page = opened(claim="made-up")
-    assert "There is no claim 'made-up'" in words(page)
-    assert count_line(page)
+    assert "There is no claim “made-up”" in words(page)
+    assert len(lines(page, "heard")) == 10
 
 
 def test_the_sheet_is_offered():
@@ -82,7 +106,7 @@ def test_the_sheet_is_offered():
 )
 def test_a_claim_runs_on_the_loaded_model_and_shows_what_was_measured(claim_id, outcome, found):
     page = opened(claim=claim_id)
-    page.button(key=f"run_{claim_id}_begin").click().run()
+    page.button(key=f"alone_run_{claim_id}_begin").click().run()
     for _ in range(100):
         if " here.** " in words(page):
             break
