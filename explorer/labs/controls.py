@@ -20,6 +20,7 @@ Style = Literal["list", "segments"]
 
 _TOLD = "loupe_told"
 BIND: Literal["query-params"] = "query-params"
+KEEP: Literal["page"] = "page"  # a control that is not drawn, because its part is folded, keeps its value
 TEXT_LIMIT = 2_000  # characters; longer URLs are cut by servers on the way
 
 
@@ -28,7 +29,7 @@ def whole(label: str, *, url: str, default: int, low: int, high: int, step: int 
     asked = _asked(url)
     if _is_endless(st.query_params.get(url, "")):
         _ask_again_without(url, asked)
-    value = st.number_input(label, low, high, default, step, key=url, help=hint, bind=BIND)
+    value = st.number_input(label, low, high, default, step, key=url, help=hint, bind=BIND, persist_state=KEEP)
     _said(asked, url, _is_whole(asked, low, high), f"a whole number from {low:,} to {high:,}", f"{value:,}")
     return int(value)
 
@@ -38,7 +39,9 @@ def number(
 ) -> float:
     """A number from `low` to `high`, typed."""
     asked = _asked(url)
-    value = st.number_input(label, float(low), float(high), float(default), step, key=url, help=hint, bind=BIND)
+    value = st.number_input(
+        label, float(low), float(high), float(default), step, key=url, help=hint, bind=BIND, persist_state=KEEP
+    )
     _said(asked, url, _is_number(asked, low, high), f"a number from {low:g} to {high:g}", f"{value:g}")
     return float(value)
 
@@ -48,7 +51,9 @@ def slider(
 ) -> float:
     """A number from `low` to `high`, dragged."""
     asked = _asked(url)
-    value = st.slider(label, float(low), float(high), float(default), float(step), key=url, help=hint, bind=BIND)
+    value = st.slider(
+        label, float(low), float(high), float(default), float(step), key=url, help=hint, bind=BIND, persist_state=KEEP
+    )
     _said(asked, url, _is_number(asked, low, high), f"a number from {low:g} to {high:g}", f"{value:g}")
     return float(value)
 
@@ -56,7 +61,9 @@ def slider(
 def ladder(label: str, rungs: Sequence[int], *, url: str, default: int, hint: str | None = None) -> int:
     """One of a rising row of whole numbers, dragged: for spans that ask for a logarithmic scale."""
     asked = _asked(url)
-    value = st.select_slider(label, list(rungs), default, _with_commas, key=url, help=hint, bind=BIND)
+    value = st.select_slider(
+        label, list(rungs), default, _with_commas, key=url, help=hint, bind=BIND, persist_state=KEEP
+    )
     known = {_with_commas(rung) for rung in rungs}
     rule = f"one of {rungs[0]:,}, {rungs[1]:,} … {rungs[-1]:,}"
     _said(asked, url, asked in known, rule, _with_commas(value))
@@ -79,10 +86,12 @@ def choice(
     asked, names = _asked(url), list(by_words)
     if style == "segments":
         picked = st.segmented_control(
-            label, names, default=words(default), required=True, key=url, help=hint, bind=BIND
+            label, names, default=words(default), required=True, key=url, help=hint, bind=BIND, persist_state=KEEP
         )
     else:
-        picked = st.selectbox(label, names, names.index(words(default)), key=url, help=hint, bind=BIND)
+        picked = st.selectbox(
+            label, names, names.index(words(default)), key=url, help=hint, bind=BIND, persist_state=KEEP
+        )
     _said(asked, url, asked in by_words, f"one of {', '.join(names)}", picked or "")
     return by_words.get(picked or "", default)
 
@@ -90,7 +99,7 @@ def choice(
 def switch(label: str, *, url: str, default: bool = False, hint: str | None = None) -> bool:
     """On or off."""
     asked = _asked(url)
-    value = st.toggle(label, default, key=url, help=hint, bind=BIND)
+    value = st.toggle(label, default, key=url, help=hint, bind=BIND, persist_state=KEEP)
     _said(asked, url, asked.lower() in ("true", "false"), "true or false", str(value).lower())
     return value
 
@@ -98,7 +107,7 @@ def switch(label: str, *, url: str, default: bool = False, hint: str | None = No
 def text(label: str, *, url: str, default: str = "", most: int = TEXT_LIMIT, hint: str | None = None) -> str:
     """A line of text."""
     asked = _asked(url)
-    value = st.text_input(label, default, most, key=url, help=hint, bind=BIND)
+    value = st.text_input(label, default, most, key=url, help=hint, bind=BIND, persist_state=KEEP)
     _said(asked, url, len(asked) <= most, f"at most {most:,} characters", _short(value or "nothing"))
     return default if value is None else value
 

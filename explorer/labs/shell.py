@@ -103,8 +103,13 @@ def details(title: str, *, key: str, controls: tuple[str, ...] = ()) -> DeltaGen
 
     controls  the names in the URL of what stands in it: a link with one of them opens it
     """
-    part = st.expander(title, _is_linked(key, controls), key=key, on_change="rerun")
+    part = fold(title, key=key, controls=controls)
     return part if part.open else None
+
+
+def fold(title: str, *, key: str, controls: tuple[str, ...] = ()) -> DeltaGenerator:
+    """The same for controls that move the answer: they are drawn while it is folded too; `open` says what else is."""
+    return st.expander(title, _is_linked(key, controls), key=key, on_change="rerun")
 
 
 def more(key: str, controls: tuple[str, ...]) -> DeltaGenerator:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,7 +14,7 @@ from explorer.labs.model_choice import ChosenModel, choose_model
 from explorer.labs.roofline import answer, choices, figures
 from explorer.labs.roofline.curves import BatchCurve, batch_curve
 from explorer.labs.roofline.here import number_card
-from explorer.labs.roofline.levers import FIELDS, bars, describe, move
+from explorer.labs.roofline.levers import FIELDS, Bar, bars, describe, move
 from explorer.labs.roofline.lower_bounds import Floor, Levers, Rates, floor_of
 from explorer.labs.roofline.points import Point, computed_points
 from explorer.labs.roofline.tables import bar_rows, curve_rows, point_rows
@@ -60,25 +61,27 @@ class Case:
 
 def _levers(picked: ChosenModel, rates: Rates, context: int) -> Case:
     """The levers, folded away; those that are moved move the answer too."""
-    precision, on = choices.precision_of(picked.shape), frozenset[str]()
-    base = Levers(weights=precision, cache=precision)
-    moved = base
-    part = shell.details(
+    precision = choices.precision_of(picked.shape)
+    part = shell.fold(
         "What moves it: fewer bytes, more devices, a batch, speculation", key="roof_levers", controls=choices.CONTROLS
     )
-    if part:
-        with part:
-            base, amounts, on = choices.levers(precision)
-            moved = move(base, amounts, on)
-            found = bars(picked.shape, rates, context, base, amounts, on)
-            sides: tuple[Literal["time", "rate"], ...] = ("time", "rate")
-            for side, what in zip(st.columns(2), sides, strict=True):
-                with side:
-                    figure = figures.lever_bars(found, what, charts.palette())
-                    charts.show(figure, key=f"levers_{what}", table=bar_rows(found))
-            shell.source("computed", FORMULA)
+    with part:
+        base, amounts, on = choices.levers(precision)
+        if part.open:
+            _bars(bars(picked.shape, rates, context, base, amounts, on))
+    moved = move(base, amounts, on)
     words = describe(moved, tuple(lever for lever in FIELDS if lever in on))
     return Case(rates, context, moved, words, computed_points(picked.shape, rates, context, moved))
+
+
+def _bars(found: Sequence[Bar]) -> None:
+    """Each lever alone, and those that are switched on together."""
+    sides: tuple[Literal["time", "rate"], ...] = ("time", "rate")
+    for side, what in zip(st.columns(2), sides, strict=True):
+        with side:
+            figure = figures.lever_bars(found, what, charts.palette())
+            charts.show(figure, key=f"levers_{what}", table=bar_rows(found))
+    shell.source("computed", FORMULA)
 
 
 def _open(stage: shell.Stage, picked: ChosenModel, case: Case) -> None:

@@ -407,6 +407,15 @@ def test_a_link_sets_model_hardware_and_levers(app_server):
     assert "weights int8, 4 devices" in spec["data"][0]["y"][-1]
 
 
+def test_folding_the_levers_leaves_them_and_the_answer_as_they_are(app_server):
+    page = unfold(opened(model="GPT-2", on="TPU v5e"), "roof_levers")
+    page.toggle(key="d_on").set_value(True).run()
+    page.session_state["roof_levers"] = False
+    page.run()
+    assert "on 8 × TPU v5e (8 devices)" in answer_of(page)
+    assert not page.get("plotly_chart"), "no chart of a folded part is drawn"
+
+
 def test_a_model_that_cannot_be_read_leaves_the_rest_of_the_page(app_server):
     page = opened(**{"from": "a config"})
     assert "There is no config here yet" in texts(page)

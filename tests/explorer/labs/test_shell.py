@@ -40,3 +40,22 @@ def test_what_is_folded_is_computed_once_it_is_opened_or_a_link_names_a_control_
     linked = AppTest.from_function(folding)
     linked.query_params["n"] = "3"
     assert linked.run().text[0].value == "computed"
+
+
+def moving() -> None:
+    import streamlit as st
+
+    from explorer.labs import controls, shell
+
+    part = shell.details("More", key="more", controls=("n",))
+    if part:
+        with part:
+            st.text(controls.whole("N", url="n", default=1, low=1, high=9))
+
+
+def test_what_was_set_in_a_folded_part_is_there_when_it_is_opened_again():
+    page = unfold(AppTest.from_function(moving).run(), "more")
+    page.number_input[0].set_value(7).run()
+    page.session_state["more"] = False
+    assert len(page.run().text) == 0
+    assert unfold(page, "more").text[0].value == "7"
