@@ -13,6 +13,7 @@ from typing import Literal
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
 from explorer.labs import live
 
@@ -107,7 +108,7 @@ def details(title: str, *, key: str, controls: tuple[str, ...] = ()) -> DeltaGen
     return part if part.open else None
 
 
-def fold(title: str, *, key: str, controls: tuple[str, ...] = ()) -> DeltaGenerator:
+def fold(title: str, *, key: str, controls: tuple[str, ...] = ()) -> ExpanderContainer:
     """The same for controls that move the answer: they are drawn while it is folded too; `open` says what else is."""
     return st.expander(title, _is_linked(key, controls), key=key, on_change="rerun")
 
