@@ -9,6 +9,7 @@
  */
 
 import { make } from './drawing/dom.js';
+import { drawTogether } from './drawing/draw_pass.js';
 import { say } from './drawing/say.js';
 import { themeOf } from './drawing/palette.js';
 import { theStore } from './store/store.js';
@@ -173,9 +174,11 @@ class StepPage {
     const { changes, store } = this;
     this.changes = new Set();
     this.slowStep.watch();
-    for (const part of this.parts) if (!this.slowStep.keeps(part, changes)) this.#drawPart(part, changes);
-    if (changes.has('steps') || changes.has('select')) this.stops.refresh();
-    if (['steps', 'select', 'play', 'theme', 'model'].some((name) => changes.has(name))) this.block.refresh();
+    drawTogether(() => {
+      for (const part of this.parts) if (!this.slowStep.keeps(part, changes)) this.#drawPart(part, changes);
+      if (changes.has('steps') || changes.has('select')) this.stops.refresh();
+      if (['steps', 'select', 'play', 'theme', 'model'].some((name) => changes.has(name))) this.block.refresh();
+    });
     if (!this.slowStep.isOn) this.#settle(true);
     store.drawn();
   }

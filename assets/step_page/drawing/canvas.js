@@ -4,12 +4,14 @@
  * The canvas is positioned out of the flow, so its size never drives the layout: the host's size does.
  */
 
+import { afterWrites } from './draw_pass.js';
 import { forgetPalette } from './palette.js';
 
 /**
  * @param {HTMLElement} host an element whose size is set by CSS
  * @param {(surface: object) => void} paint draws everything; called with the transform set to CSS pixels
- * @returns surface {canvas, g, w, h, dpr, paint(), ask(), destroy()}; `paint` draws now, `ask` in the next frame
+ * @returns surface {canvas, g, w, h, dpr, paint(), ask(), destroy()}; `paint` draws now, or at the end of
+ *   the page's drawing that is going on; `ask` in the next frame
  */
 export function makeSurface(host, paint) {
   const canvas = document.createElement('canvas');
@@ -28,7 +30,7 @@ export function makeSurface(host, paint) {
     canvas.style.width = `${w}px`;
     canvas.style.height = `${h}px`;
   };
-  surface.paint = () => {
+  const paintNow = () => {
     cancelAnimationFrame(frame);
     frame = 0;
     if (surface.dpr !== (window.devicePixelRatio || 1)) fit();
@@ -37,8 +39,9 @@ export function makeSurface(host, paint) {
     surface.g.clearRect(0, 0, surface.w, surface.h);
     paint(surface);
   };
+  surface.paint = () => afterWrites(surface, paintNow);
   surface.ask = () => {
-    if (!frame) frame = requestAnimationFrame(surface.paint);
+    if (!frame) frame = requestAnimationFrame(paintNow);
   };
   const observer = new ResizeObserver(() => {
     fit();

@@ -4,9 +4,11 @@
  * Rounding must not lie. A probability above 0 never prints as 0, one below 1 never as 1.
  */
 
+const WHOLE_NUMBERS = new Intl.NumberFormat('en-US'); // made once: toLocaleString makes one at every call
+
 /** 49152 -> "49,152" */
 export function formatCount(n) {
-  return Math.round(n).toLocaleString('en-US');
+  return WHOLE_NUMBERS.format(Math.round(n));
 }
 
 /** Three significant digits, no exponent for everyday sizes: 1234.5 -> "1,230", 0.01234 -> "0.0123" */

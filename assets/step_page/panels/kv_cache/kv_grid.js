@@ -10,6 +10,7 @@ import { plainToken } from '../../drawing/pieces.js';
 import { tokenAtPosition } from '../../drawing/token_names.js';
 import { forgetPalette, paletteOf } from '../../drawing/palette.js';
 import { gridOn, makeSurface, reducedMotion } from '../../drawing/canvas.js';
+import { afterWrites } from '../../drawing/draw_pass.js';
 import { ColumnWindow, panWith } from './column_window.js';
 import { makeTooltip } from '../../drawing/tooltip.js';
 import { panelFrame, segmentedControl } from '../../drawing/panel_frame.js';
@@ -92,7 +93,7 @@ class KvPanel {
     this.#words();
     this.surface.paint();
     this.frame.refreshTable();
-    if (this.grid.hasKeys) this.#move(0, 0);
+    if (this.grid.hasKeys) afterWrites(this, () => this.#move(0, 0)); // beside its cell, once that is painted
     else this.#say(this.cursor ?? { position: store.selected.kv_len - 1, layer: store.sel.layer });
   }
 

@@ -53,11 +53,13 @@ export class DrawStrip {
     return 1 - (1 - share) ** 3;
   }
 
-  #colour(id, palette) {
+  /** @returns {(id: number|null) => string} the colour of a token's share */
+  #colours(palette) {
     const { draw } = this.view;
-    if (id === null) return mixColour(palette.card, palette.mute, 0.2);
-    if (id === draw.token_id && !this.landing) return mixColour(palette.card, draw.mode === 'forced' ? palette.forced : palette.gen, 0.55);
-    return mixColour(palette.card, palette.accent, 0.32);
+    const rest = mixColour(palette.card, palette.mute, 0.2).css;
+    const other = mixColour(palette.card, palette.accent, 0.32).css;
+    const chosen = this.landing ? other : mixColour(palette.card, draw.mode === 'forced' ? palette.forced : palette.gen, 0.55).css;
+    return (id) => (id === null ? rest : id === draw.token_id ? chosen : other);
   }
 
   #paint() {
@@ -70,10 +72,11 @@ export class DrawStrip {
     const top = 5;
     const height = h - top - size * 1.75;
     g.textBaseline = 'middle';
+    const colours = this.#colours(palette);
     for (const { id, low, high } of segments) {
       const x = low * w;
       const width = (high - low) * w;
-      g.fillStyle = this.#colour(id, palette).css;
+      g.fillStyle = colours(id);
       g.fillRect(x, top, Math.max(width > 2 ? width - 1 : width, 0.5), height);
       if (width < size * 1.6) continue;
       g.font = id === null ? `${size}px ${palette.font}` : `600 ${size}px ${palette.mono}`;
@@ -83,7 +86,7 @@ export class DrawStrip {
     }
     const drawn = segments.find(({ id }) => id === draw.token_id);
     if (drawn && (drawn.high - drawn.low) * w < 3) { // too narrow to be seen otherwise
-      g.fillStyle = this.#colour(drawn.id, palette).css;
+      g.fillStyle = colours(drawn.id);
       g.fillRect(drawn.low * w - 1, top, 3, height);
     }
     g.font = `${size}px ${palette.font}`;

@@ -8,6 +8,7 @@
  * For tests: .strip .chip[data-position][data-id][data-role][data-standing], .fold, .strip-pending, .strip-text
  */
 
+import { afterWrites } from '../../drawing/draw_pass.js';
 import { keepFromTranslators, make, setChildren, setText } from '../../drawing/dom.js';
 import { renderToken, quotedToken, hexSign, TOKEN_SIGNS } from '../../drawing/pieces.js';
 import { ROLE_WORDS, drawnPosition, standing, stepOfPosition } from '../../store/roles.js';
@@ -72,6 +73,11 @@ export class TokenStrip {
     this.pending = make('span.strip-pending', { hidden: true });
     this.reading = make('p.strip-text', {}, this.text);
     root.append(this.line, make('div.strip-foot', {}, this.reading, this.#legend()), this.live);
+    this.promptAtEnd = true;
+    this.prompt.addEventListener('scroll', () => {
+      const { scrollLeft, clientWidth, scrollWidth } = this.prompt;
+      this.promptAtEnd = scrollLeft + clientWidth > scrollWidth - 4;
+    });
     this.observer = new ResizeObserver(() => this.#refit());
     this.observer.observe(this.line);
     this.line.addEventListener('click', (event) => this.#click(event));
@@ -138,17 +144,17 @@ export class TokenStrip {
       end = to;
     }
     this.#drawPending(run);
-    const { scrollLeft, clientWidth, scrollWidth } = this.prompt;
-    const atEnd = isOther || scrollLeft + clientWidth > scrollWidth - 4;
     setChildren(this.prompt, prompt);
     setChildren(this.run, run);
     setChildren(this.line, end ? [this.prompt, this.divider, this.run] : [this.empty]);
     this.divider.hidden = !run.length;
     for (const key of this.chips.keys()) if (key >= store.tokens.length) this.chips.delete(key);
-    this.#share();
-    if (atEnd) this.prompt.scrollLeft = this.prompt.scrollWidth; // its last tokens stand beside what they led to
-    if (!keepScroll) this.#scrollTo(focus);
     this.#drawText();
+    afterWrites(this, () => {
+      this.#share();
+      if (isOther || this.promptAtEnd) this.prompt.scrollLeft = this.prompt.scrollWidth; // beside what it led to
+      if (!keepScroll) this.#scrollTo(focus);
+    });
   }
 
   get #focus() {
