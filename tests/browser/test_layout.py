@@ -154,3 +154,11 @@ def test_what_has_the_focus_is_never_under_the_bar(step_page: StepPage):
         seen.append(focus)
     assert len(seen) > 40, "the whole page was walked through"
     assert [focus["name"] for focus in seen if focus["isHidden"]] == []
+
+
+def test_on_a_phone_the_first_press_on_prefill_after_typing_counts(step_page: StepPage):
+    """The box folds when it loses the focus; the button must not move away under the press."""
+    step_page.page.set_viewport_size({"width": 390, "height": 844})
+    step_page.page.locator(".prompt-box").fill("The capital of France is Paris. The capital of Spain is")
+    step_page.page.locator("button.prefill").click()
+    expect(step_page.chips).to_have_count(13)
