@@ -89,7 +89,7 @@ class StepPage {
     const share = new Share(store);
     const prompt = new PromptRow(place('section.prompt-row', { 'aria-label': 'Prompt' }), store);
     const first = new FirstScreen(store, prompt);
-    const strip = new TokenStrip(place('section.strip-box', { 'aria-label': 'Tokens' }), store);
+    const strip = new TokenStrip(place('section.strip-box', { 'aria-label': 'Tokens' }), store, root);
     const turn = place('section.turn', { 'aria-label': 'One turn of the loop' });
     const stations = new Stations(turn, store, (selector) => this.flash(selector));
     this.stops = new Popover(

@@ -12,6 +12,14 @@ export const ROLE_WORDS = {
   forced: 'forced by you',
 };
 
+export const STANDING_WORDS = {
+  fed: 'fed in this step',
+  drawn: 'sampled in this step, not in the cache yet',
+  cached: 'in the cache',
+  future: 'sampled later',
+  waiting: 'not fed yet',
+};
+
 /** The step that drew the token at this position; prompt tokens belong to step 0, which fed them all. */
 export function stepOfPosition(store, position) {
   return Math.max(0, Math.min(position - store.promptLength, store.newest));

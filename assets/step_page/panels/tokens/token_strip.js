@@ -10,8 +10,10 @@
 
 import { afterWrites } from '../../drawing/draw_pass.js';
 import { keepFromTranslators, make, setChildren, setText } from '../../drawing/dom.js';
-import { renderToken, quotedToken, hexSign, TOKEN_SIGNS } from '../../drawing/pieces.js';
-import { ROLE_WORDS, drawnPosition, standing, stepOfPosition } from '../../store/roles.js';
+import { renderToken, quotedToken, hexSign } from '../../drawing/pieces.js';
+import { ROLE_WORDS, STANDING_WORDS, drawnPosition, standing, stepOfPosition } from '../../store/roles.js';
+import { Surprisal } from '../../store/surprisal.js';
+import { paintSurprisal, StripLegend } from './strip_legend.js';
 import { formatCount } from '../../drawing/format.js';
 
 const HEAD_KEPT = 8; // prompt tokens shown before a fold
@@ -45,16 +47,9 @@ export function stripRanges(total, promptLength, focus, opened) {
   return ranges;
 }
 
-const STANDING_WORDS = {
-  fed: 'fed in this step',
-  drawn: 'sampled in this step, not in the cache yet',
-  cached: 'in the cache',
-  future: 'sampled later',
-  waiting: 'not fed yet',
-};
-
 export class TokenStrip {
-  constructor(root, store) {
+  /** @param {HTMLElement} root @param {HTMLElement} page over which a table opens */
+  constructor(root, store, page) {
     this.store = store;
     this.chips = new Map();
     this.opened = [];
@@ -72,7 +67,9 @@ export class TokenStrip {
     });
     this.pending = make('span.strip-pending', { hidden: true });
     this.reading = make('p.strip-text', {}, this.text);
-    root.append(this.line, make('div.strip-foot', {}, this.reading, this.#legend()), this.live);
+    this.surprisal = new Surprisal(store);
+    this.legend = new StripLegend(page, store, this.surprisal);
+    root.append(this.line, make('div.strip-foot', {}, this.reading, this.legend.node), this.live);
     this.promptAtEnd = true;
     this.prompt.addEventListener('scroll', () => {
       const { scrollLeft, clientWidth, scrollWidth } = this.prompt;
@@ -82,27 +79,6 @@ export class TokenStrip {
     this.observer.observe(this.line);
     this.line.addEventListener('click', (event) => this.#click(event));
     this.line.addEventListener('wheel', (event) => this.#wheel(event), { passive: false });
-  }
-
-  #legend() {
-    const roles = Object.entries(ROLE_WORDS).map(([role, words]) =>
-      make('span.legend-role', { data: { role }, title: words }, make('i'), role),
-    );
-    const signs = TOKEN_SIGNS.slice(0, 3).map(({ text, kind, meaning }) =>
-      make('span.legend-sign', {}, make(`b.token-text.sign-${kind}`, {}, text), ` ${meaning}`),
-    );
-    return make(
-      'div.strip-legend',
-      { 'aria-label': 'Legend' },
-      ...roles,
-      make(
-        'span.legend-role',
-        { data: { role: 'new' }, title: STANDING_WORDS.drawn },
-        make('i'),
-        'not in the cache yet',
-      ),
-      ...signs,
-    );
   }
 
   #click(event) {
@@ -125,7 +101,7 @@ export class TokenStrip {
   }
 
   draw(changes, keepScroll = false) {
-    if (!['tokens', 'steps', 'select', 'session'].some((name) => changes.has(name))) return;
+    if (!['tokens', 'steps', 'select', 'session', 'surprisal'].some((name) => changes.has(name))) return;
     const { store } = this;
     const isOther = store.session?.sid !== this.sid;
     if (isOther) {
@@ -150,6 +126,7 @@ export class TokenStrip {
     this.divider.hidden = !run.length;
     for (const key of this.chips.keys()) if (key >= store.tokens.length) this.chips.delete(key);
     this.#drawText();
+    this.legend.draw();
     afterWrites(this, () => {
       this.#share();
       if (isOther || this.promptAtEnd) this.prompt.scrollLeft = this.prompt.scrollWidth; // beside what it led to
@@ -205,6 +182,7 @@ export class TokenStrip {
       chip.title = words; // the name is what is seen: text, position, id; this describes it
       chip.setAttribute('aria-pressed', String(now === 'drawn'));
     }
+    paintSurprisal(chip, token, position, this.surprisal.on ? this.surprisal.at(position) : undefined);
     return chip;
   }
 
