@@ -25,6 +25,11 @@ export const KEY_MAP = [
   { keys: ['Escape'], shown: 'Esc', act: 'close', says: say('present.key_close') },
 ];
 
+/** Whether a key belongs to an input method that is putting a character together; 229 is what Safari says as it ends. */
+export function isComposing({ isComposing: composes, keyCode }) {
+  return composes || keyCode === 229;
+}
+
 const TYPING =
   'textarea, select, [contenteditable=""], [contenteditable="true"], input:not([type="range"]):not([type="checkbox"]):not([type="radio"]):not([type="button"])';
 const MOVES_ITSELF = 'input[type="range"], [role="slider"], [role="grid"], [role="application"]';
@@ -33,7 +38,7 @@ const ARROWS = ['ArrowLeft', 'ArrowRight', 'Home', 'End'];
 
 /** @returns the action, or null where the key is not ours */
 function actionOf(event, root) {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) return null;
+  if (event.ctrlKey || event.metaKey || event.altKey || isComposing(event) || event.defaultPrevented) return null;
   const target = event.composedPath()[0];
   const matches = (selector) => target instanceof Element && target.matches(selector);
   if (matches(TYPING) && !(event.key === 'Escape' && root.contains(target))) return null;

@@ -8,6 +8,7 @@
  * For tests: .prompt-box, .prompt-mode button, .example, .prefill, .prompt-error
  */
 
+import { isComposing } from './keys.js';
 import { make, setText } from '../drawing/dom.js';
 import { formatCount } from '../drawing/format.js';
 import { LinkQuestion } from './link_question.js';
@@ -174,7 +175,7 @@ export class PromptRow {
   }
 
   #key(event) {
-    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey) || isComposing(event)) return;
     event.preventDefault();
     this.prefill();
   }
