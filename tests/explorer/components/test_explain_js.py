@@ -1,4 +1,4 @@
-"""What a thing is, in place: every panel, station and slider leads to a term that the glossary has."""
+"""What a thing is, in place: every panel, station, slider, stage and stop rule leads to a term that the glossary has."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def test_a_term_that_a_panel_names_is_in_the_glossary(script: str, name: str):
     assert name in NAMES
 
 
-def test_five_panels_five_stations_and_five_sliders_explain_themselves():
-    assert len(USED) == 15
+def test_five_panels_five_stations_five_sliders_seven_stages_and_eight_stop_rules_explain_themselves():
+    assert len(USED) == 5 + 5 + 5 + 7 + 8
 
 
 def test_the_page_brings_the_glossary_with_its_scripts():

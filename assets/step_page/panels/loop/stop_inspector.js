@@ -10,6 +10,13 @@ import { make } from '../../drawing/dom.js';
 import { formatShare } from '../../drawing/format.js';
 import { penalisedWords } from '../next_token/penalised_ends.js';
 
+/** What the glossary says of a rule. */
+const RULE_TERMS = {
+  end_id: { term: 'EOS token' }, stop_string: { term: 'stop string' }, max_new_tokens: { term: 'max new tokens' },
+  context_limit: { term: 'context limit' }, kv_bytes: { term: 'KV cache limit' }, nan: { term: 'NaN' },
+  user: { term: 'user stop' }, disconnect: { term: 'disconnect' },
+};
+
 function ruleRow(stop, more) {
   const state = stop.fired ? 'fired' : stop.armed ? 'armed' : 'off';
   const near =
@@ -24,7 +31,7 @@ function ruleRow(stop, more) {
     'li.rule',
     { data: { rule: stop.rule, state } },
     make('span.rule-state', {}, state),
-    make('span.rule-label', {}, stop.label),
+    make('span.rule-label', { tabIndex: 0, data: RULE_TERMS[stop.rule] ?? {} }, stop.label),
     make('span.rule-words', {}, more ? `${stop.state}. ${more}` : stop.state),
     near,
   );

@@ -4,6 +4,12 @@ import { make, setText } from '../../drawing/dom.js';
 import { formatBits, formatCount, formatShare } from '../../drawing/format.js';
 import { STAGE_ORDER, STAGE_WORDS, stageName } from '../../store/distribution.js';
 
+/** What the glossary says of a stage. */
+const STAGE_TERMS = {
+  logits: { term: 'probability' }, repetition_penalty: { term: 'repetition penalty' }, temperature: { term: 'temperature' },
+  greedy: { term: 'greedy' }, top_k: { term: 'top-k' }, top_p: { term: 'top-p' }, min_p: { term: 'min-p' },
+};
+
 export class Funnel {
   /** @param {(name: string|null) => void} onChoose a stage was clicked; null: back to the last one */
   constructor(root, onChoose) {
@@ -13,7 +19,7 @@ export class Funnel {
       const chip = {
         name: make('span.lp-stage-name'), kept: make('b'), detail: make('span.lp-stage-detail'), level: make('i.lp-stage-level'),
       };
-      chip.node = make('button.lp-stage', { data: { stage: name }, onclick: () => onChoose(chip.node.getAttribute('aria-pressed') === 'true' ? null : name) },
+      chip.node = make('button.lp-stage', { data: { stage: name, ...STAGE_TERMS[name] }, onclick: () => onChoose(chip.node.getAttribute('aria-pressed') === 'true' ? null : name) },
         chip.name, chip.kept, chip.detail, chip.level);
       this.chips.set(name, chip);
       line.append(chip.node);
