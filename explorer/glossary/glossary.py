@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +37,12 @@ def terms() -> tuple[Term, ...]:
     rows = tomllib.loads(FILE.read_text(encoding="utf-8"))["term"]
     made = [Term(row["name"], row["says"], row["try"], tuple(row.get("also", ())), row.get("how", "")) for row in rows]
     return tuple(sorted(made, key=lambda term: term.name.lower()))
+
+
+def named(names: Iterable[str]) -> tuple[Term, ...]:
+    """The terms of these names, in the same order. Raises KeyError where the glossary has none of that name."""
+    known = {term.name: term for term in terms()}
+    return tuple(known[name] for name in names)
 
 
 def found(words: str, among: Sequence[Term] | None = None) -> tuple[Term, ...]:

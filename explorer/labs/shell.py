@@ -6,7 +6,7 @@ What is beside that is folded away, and drawn when it is opened. Every number is
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import Formatter
 from typing import Literal
@@ -15,6 +15,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
+from explorer.glossary.glossary import named
 from explorer.labs import live
 
 Source = Literal["measured", "computed", "published"]
@@ -74,11 +75,11 @@ def stage() -> Stage:
     )
 
 
-def answer(said: Answer, kind: Source, origin: str, *, key: str = "answer") -> None:
-    """The lab's answer, large and with its numbers set off, and where they come from."""
+def answer(said: Answer, kind: Source, origin: str, *, key: str = "answer", terms: Sequence[str] = ()) -> None:
+    """The lab's answer, large and with its numbers set off, and where they come from; a "?" explains its `terms`."""
     with st.container(key=key):
         st.markdown("".join(_answer_parts(said)))
-        source(kind, origin)
+        source(kind, origin, terms)
 
 
 def _answer_parts(said: Answer) -> Iterator[str]:
@@ -126,9 +127,10 @@ def _is_linked(key: str, controls: tuple[str, ...]) -> bool:
     return bool(st.session_state[linked])
 
 
-def source(kind: Source, words: str) -> None:
+def source(kind: Source, words: str, terms: Sequence[str] = ()) -> None:
     """Where the numbers above come from: measured (here, when), computed (by which formula), published (by whom)."""
-    st.caption(f"{_SIGNS[kind]}: {escaped(words)}")
+    explained = "\n\n".join(f"**{escaped(t.name)}**: {escaped(t.says)} {escaped(t.how)}".strip() for t in named(terms))
+    st.caption(f"{_SIGNS[kind]}: {escaped(words)}", help=explained or None)
 
 
 def escaped(words: str) -> str:

@@ -137,7 +137,10 @@ def _traffic(session: DecodeSession | None, stage: shell.Stage) -> None:
     swept = traffic.sweep(setting, sorted({*traffic.LENGTHS, length, *([kv_len] if kv_len else [])}))
     with stage.answer:
         shell.answer(
-            answer.sentence(at), "computed", f"4·N²·b + 4·N·d·b against b·N·d·(2 + 2·⌈N ÷ rows⌉); {setting.words}"
+            answer.sentence(at),
+            "computed",
+            f"4·N²·b + 4·N·d·b against b·N·d·(2 + 2·⌈N ÷ rows⌉); {setting.words}",
+            terms=("FlashAttention", "softmax", "attention weight"),
         )
     with stage.picture:
         picture.show(answer.moved(swept, setting, at, here), key="traffic")

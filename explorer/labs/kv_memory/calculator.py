@@ -19,6 +19,7 @@ from explorer.pages.theme import format_count
 OTHER_MEMORY = "another amount"
 DEVICES = (*(name for name, device in HARDWARE.items() if device.memory), OTHER_MEMORY)
 DOUBTFUL = "Not to the byte: this config was not wholly understood. What was not stands above."
+KV_TERMS = ("KV cache", "GQA", "dtype")  # that its answer speaks of
 COMPARED = ("fp32", "bf16", "q8_0", "q4_0")  # precisions of the cache that are drawn beside the chosen one
 
 
@@ -69,7 +70,7 @@ def show(chosen: ChosenModel, asked: Settings, stage: shell.Stage) -> None:
     with stage.answer:
         each = f"{own_kind(room.shape).formula} × {room.kv_bytes_each:g} B a token"
         rest = f"; {_fit_formula(room, context)}" if room.knows_weights else ""
-        shell.answer(answer.sentence(chosen.name, room, context, asked.place), "computed", each + rest)
+        shell.answer(answer.sentence(chosen.name, room, context, asked.place), "computed", each + rest, terms=KV_TERMS)
         for said in chosen.shape.remarks:
             st.text(f"{said[0].upper()}{said[1:]}.")
         if not room.knows_weights:

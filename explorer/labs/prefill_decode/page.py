@@ -59,7 +59,7 @@ def _open(stage: shell.Stage, case: anywhere.Case | None) -> None:
     else:
         return
     with stage.answer:
-        shell.answer(said, *origin)
+        shell.answer(said, *origin, terms=("prefill", "compute-bound", "bandwidth-bound"))
         too_large = anywhere.too_large(case) if case is not None and times is None and run is None else ""
         if too_large:
             st.text(too_large)

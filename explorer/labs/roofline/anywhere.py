@@ -88,7 +88,8 @@ def _open(stage: shell.Stage, picked: ChosenModel, case: Case) -> None:
     floor = floor_of(picked.shape, case.rates, case.context, case.moved)
     with stage.answer:
         said = answer.sentence(picked.name, floor, case.rates, case.moved, case.words)
-        shell.answer(said, "computed", f"{FORMULA}; {case.context:,} tokens in each cache")
+        origin = f"{FORMULA}; {case.context:,} tokens in each cache"
+        shell.answer(said, "computed", origin, terms=("lower bound", "bandwidth-bound", "roofline"))
     with stage.picture:
         named = ("decode, batch 1", "decode, batch 64", "prefill, 1,024 tokens")
         picture.show(answer.roofline(case.points, case.rates, case.moved, named=named), key="roofline")

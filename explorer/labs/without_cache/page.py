@@ -84,7 +84,7 @@ def _say(
 ) -> None:
     """`run` tells apart what is shown before the model is there, and what then takes its place."""
     with places.answer.container():
-        shell.answer(said, *origin, key=f"answer_{run}")
+        shell.answer(said, *origin, key=f"answer_{run}", terms=("KV cache", "prefill", "forward pass"))
     with places.picture.container():
         picture.show(plot, key=f"race_so_far_{run}", size="mid")
 

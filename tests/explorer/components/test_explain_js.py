@@ -1,4 +1,4 @@
-"""What a thing is, in place: every panel, station, slider, stage and stop rule leads to a term that the glossary has."""
+"""What a thing is, in place: each panel, station, slider, stage and stop rule leads to a term that the glossary has."""
 
 from __future__ import annotations
 

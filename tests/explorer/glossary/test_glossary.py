@@ -7,7 +7,7 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.glossary.glossary import Term, found, terms
+from explorer.glossary.glossary import Term, found, named, terms
 
 
 def test_there_are_some_sixty_terms_and_no_spelling_leads_to_two():
@@ -37,3 +37,9 @@ def test_the_page_shows_what_a_search_finds():
     page.run()
     assert not page.exception
     assert [heading.value for heading in page.subheader] == ["top\\-p"]
+
+
+def test_terms_are_had_by_their_names_in_the_order_asked_for_and_a_name_that_is_none_is_an_error():
+    assert [term.name for term in named(("softmax", "KV cache"))] == ["softmax", "KV cache"]
+    with pytest.raises(KeyError, match="kv"):
+        named(("kv",))

@@ -24,6 +24,20 @@ def test_names_and_numbers_of_an_answer_stay_text():
     assert answer_of(page) == "[a](http://evil.example) {size} keeps 1 *kB* of <it>."
 
 
+def explaining() -> None:
+    from explorer.labs import shell
+
+    shell.source("computed", "by hand", ("softmax", "lower bound"))
+    shell.source("computed", "by hand")
+
+
+def test_the_terms_of_an_answer_are_explained_beside_it():
+    explained, bare = AppTest.from_function(explaining).run().caption
+    assert explained.help.replace("\\", "").startswith("**softmax**: ")
+    assert "**lower bound**: " in explained.help
+    assert bare.help == ""
+
+
 def folding() -> None:
     import streamlit as st
 
