@@ -33,7 +33,6 @@ import { letGoOfDragged } from './controls/keys.js';
 import { explainTerms } from './drawing/explain.js';
 import { Popover } from './drawing/overlay.js';
 import { BlockView } from './panels/block/block_view.js';
-import { say } from './drawing/say.js';
 import { buildStopInspector } from './panels/loop/stop_inspector.js';
 import { kvPanel } from './panels/kv_cache/kv_grid.js';
 import { attentionPanel } from './panels/attention/attention.js';
@@ -44,8 +43,8 @@ import { memoryPanel } from './panels/memory/memory.js';
 const PANELS = [
   ['kv', 'KV cache', kvPanel],
   ['attention', 'Attention', attentionPanel],
-  ['next', 'Next token', nextTokenPanel],
-  ['timing', 'Time per step', timingPanel],
+  ['next', say('step_page.next_token'), nextTokenPanel],
+  ['timing', say('step_page.time_per_step'), timingPanel],
   ['memory', 'Memory', memoryPanel],
 ];
 
@@ -87,15 +86,15 @@ class StepPage {
     const settings = new Settings(root, store);
     const checks = new Checks(root, store);
     const share = new Share(store);
-    const prompt = new PromptRow(place('section.prompt-row', { 'aria-label': 'Prompt' }), store);
+    const prompt = new PromptRow(place('section.prompt-row', { 'aria-label': say('step_page.prompt') }), store);
     const first = new FirstScreen(store, prompt);
-    const strip = new TokenStrip(place('section.strip-box', { 'aria-label': 'Tokens' }), store, root);
-    const turn = place('section.turn', { 'aria-label': 'One turn of the loop' });
+    const strip = new TokenStrip(place('section.strip-box', { 'aria-label': say('step_page.tokens') }), store, root);
+    const turn = place('section.turn', { 'aria-label': say('step_page.one_turn_of_the_loop') });
     const stations = new Stations(turn, store, (selector) => this.flash(selector));
     this.stops = new Popover(
       root,
       stations.stopButton,
-      { title: 'Stop rules', hint: 'Checked after every token, in this order', name: 'stops', keep: '.transport' },
+      { title: say('step_page.stop_rules'), hint: say('step_page.checked_after_every_token_in'), name: 'stops', keep: '.transport' },
       (body) => buildStopInspector(body, store),
     );
     const stage = place('div.stage');

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import base64
 import json
-import tomllib
 from pathlib import Path
 
 import streamlit as st
 
 from explorer.components.module_bundle import bundle_css, bundle_js, needed_for, read_sources
+from explorer.components.page_words import words_script
 from explorer.glossary.glossary import terms
 from explorer.recordings.first_step import FILE as FIRST_STEP
 
@@ -21,11 +21,6 @@ ASSETS = Path(__file__).resolve().parents[2] / "assets"
 ENTRY = "step_page/step_page.js"
 NAME = "loupe_step_page"
 KEY = "step_page"
-
-
-def page_words() -> dict[str, dict[str, str]]:
-    """The page's sentences, by section and name."""
-    return tomllib.loads((ASSETS / "step_page" / "words.toml").read_text(encoding="utf-8"))
 
 
 def recorded_step() -> str:
@@ -36,9 +31,10 @@ def recorded_step() -> str:
 def page_script() -> str:
     """The page's scripts as one module, with the glossary, the page's sentences and a recorded step in front."""
     glossary = [{"name": t.name, "says": t.says, "how": t.how, "where": t.where} for t in terms()]
-    scripts = bundle_js(needed_for(ENTRY, read_sources(ASSETS, ".js")), ENTRY)
-    values = {"GLOSSARY": glossary, "WORDS": page_words(), "RECORDED": recorded_step()}
-    return "".join(f"const {name} = {json.dumps(value)};\n" for name, value in values.items()) + scripts
+    sources = needed_for(ENTRY, read_sources(ASSETS, ".js"))
+    values = {"GLOSSARY": glossary, "RECORDED": recorded_step()}
+    in_front = "".join(f"const {name} = {json.dumps(value)};\n" for name, value in values.items())
+    return f"{in_front}{words_script(sources.values())}{bundle_js(sources, ENTRY)}"
 
 
 _page = st.components.v2.component(

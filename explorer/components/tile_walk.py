@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from explorer.components.module_bundle import bundle_css, bundle_js, needed_for, read_sources
+from explorer.components.page_words import words_script
 from explorer.components.step_page import ASSETS
 
 ENTRY = "labs/tile_walk.js"
@@ -17,7 +18,8 @@ KEY = "tile_walk"
 
 def script() -> str:
     """The component's one module: its own script, and what that uses of the Step page's drawing code."""
-    return bundle_js(needed_for(ENTRY, read_sources(ASSETS, ".js")), ENTRY)
+    sources = needed_for(ENTRY, read_sources(ASSETS, ".js"))
+    return f"{words_script(sources.values())}{bundle_js(sources, ENTRY)}"
 
 
 def styles() -> str:

@@ -1,7 +1,7 @@
 """The README's pictures and its recording, made from the real app: `python -m tests.browser.pictures`.
 
 The recording is what the browser draws while the page is used, frame by frame with the browser's own times, as one
-animated WebP picture: "The cat sat", step by step, once slowly, a hundred samples, a lower temperature, surprisal, play.
+animated WebP picture: "The cat sat" step by step, once slowly, a hundred samples, another temperature, surprisal, play.
 """
 
 from __future__ import annotations

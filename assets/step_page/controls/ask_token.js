@@ -1,5 +1,6 @@
 /** Ask for any token of the vocabulary: its rank, and its probability after every stage. For tests: .lp-ask-reading[data-id] */
 
+import { say } from '../drawing/say.js';
 import { icon, make, setText } from '../drawing/dom.js';
 import { namedToken } from '../drawing/token_names.js';
 import { standingNodes } from '../panels/next_token/token_standing.js';
@@ -11,10 +12,10 @@ export class AskToken {
     this.onForce = onForce;
     this.asked = null; // {key, text} of the answer on screen
     this.input = make('input.lp-ask-input', {
-      type: 'text', autocomplete: 'off', spellcheck: false, placeholder: 'ask for a token: its text, or # and its id', 'aria-label': 'Text or id of a token',
+      type: 'text', autocomplete: 'off', spellcheck: false, placeholder: say('ask_token.ask_for_a_token_its'), 'aria-label': say('ask_token.text_or_id_of_a'),
     });
     this.said = make('div.lp-ask-said', { role: 'status' });
-    const button = make('button.lp-toggle', {}, 'ask');
+    const button = make('button.lp-toggle', {}, say('ask_token.ask'));
     button.type = 'submit';
     this.form = make('form.lp-ask', {}, this.input, button);
     this.form.addEventListener('submit', (event) => {
@@ -38,7 +39,7 @@ export class AskToken {
   }
 
   #closable() {
-    this.said.append(make('button.icon-button.lp-ask-close', { 'aria-label': 'Close the answer', onclick: () => this.#close() }, icon('cross', 14)));
+    this.said.append(make('button.icon-button.lp-ask-close', { 'aria-label': say('ask_token.close_the_answer'), onclick: () => this.#close() }, icon('cross', 14)));
   }
 
   #force(id) {
@@ -51,7 +52,7 @@ export class AskToken {
     const text = this.input.value;
     if (!step || !text) return;
     const asked = (this.asked = { key: this.store.keyOf(step), text });
-    setText(this.said, 'asking …');
+    setText(this.said, say('ask_token.asking'));
     try {
       const answer = await this.store.send('ask', { step: step.index, text });
       if (this.asked === asked) this.#tell(answer, step);
@@ -69,7 +70,7 @@ export class AskToken {
       pieces.set(id, piece);
       const row = make('div.lp-ask-reading', { data: { id } }, ...standingNodes(reading, model.vocab_size));
       if (id !== step.draw.token_id) {
-        row.append(make('button.lp-toggle', { title: `Force ${namedToken(piece)}`, onclick: () => this.#force(id) }, 'force it'));
+        row.append(make('button.lp-toggle', { title: say('ask_token.force', { piece: namedToken(piece) }), onclick: () => this.#force(id) }, say('ask_token.force_it')));
       }
       return row;
     });

@@ -4,6 +4,7 @@
  * For tests: .branch[data-branch][aria-current]
  */
 
+import { say } from '../drawing/say.js';
 import { make } from '../drawing/dom.js';
 import { formatPlural } from '../drawing/format.js';
 
@@ -11,8 +12,8 @@ function branchButton(store, branch, done, fail) {
   const current = branch.id === store.session.branch;
   const parent = store.session.branches.find((other) => other.id === branch.parent);
   const from = parent
-    ? `forked from ${parent.label}${branch.at === null || branch.at === undefined ? '' : ` at step ${branch.at}`}`
-    : 'the first run';
+    ? say('branches.forked_from', { label: parent.label, value: branch.at === null || branch.at === undefined ? '' : ` at step ${branch.at}` })
+    : say('branches.the_first_run');
   return make(
     'button.branch',
     {
@@ -23,7 +24,7 @@ function branchButton(store, branch, done, fail) {
     },
     make('b', {}, branch.label),
     make('span', {}, `${formatPlural(branch.steps, 'step')}, ${formatPlural(branch.tokens, 'token')}`),
-    make('small', {}, current ? `${from} · on screen` : from),
+    make('small', {}, current ? say('branches.on_screen', { from }) : from),
   );
 }
 
@@ -32,7 +33,7 @@ export function buildBranches(body, store, done) {
   const said = make('p.error-words', { role: 'alert' });
   const fail = (error) => (said.textContent = error.message);
   body.replaceChildren(
-    branches.length < 2 ? make('p.empty-words', {}, 'One run so far. Fork keeps this run and goes on in a copy.') : '',
+    branches.length < 2 ? make('p.empty-words', {}, say('branches.one_run_so_far_fork')) : '',
     make('div.branch-list', {}, ...branches.map((branch) => branchButton(store, branch, done, fail))),
     said,
   );

@@ -6,16 +6,17 @@
  * For tests: .checks-badge[data-state=unknown|running|passed|failed], .check-row[data-passed]
  */
 
+import { say } from '../drawing/say.js';
 import { make, icon } from '../drawing/dom.js';
 import { waitLine } from './wait_line.js';
 import { openSheet } from '../drawing/overlay.js';
 import { formatNumber } from '../drawing/format.js';
 
 const BADGE = {
-  unknown: ['check the numbers', 'alert'],
+  unknown: [say('checks.check_the_numbers'), 'alert'],
   running: ['checking …', 'alert'],
-  passed: ['numbers checked', 'check'],
-  failed: ['a number differs', 'cross'],
+  passed: [say('checks.numbers_checked'), 'check'],
+  failed: [say('checks.a_number_differs'), 'cross'],
 };
 
 function checkRow(check) {
@@ -32,7 +33,7 @@ function checkRow(check) {
       make(
         'small',
         {},
-        check.passed ? `within ${formatNumber(check.tolerance)}` : `more than ${formatNumber(check.tolerance)}`,
+        check.passed ? say('checks.within', { tolerance: formatNumber(check.tolerance) }) : say('checks.more_than', { tolerance: formatNumber(check.tolerance) }),
       ),
     ),
   );
@@ -63,17 +64,17 @@ export class Checks {
     this.button.dataset.state = this.state;
     this.button.replaceChildren(icon(sign, 15), words);
     this.button.title = this.result
-      ? `Checked after step ${this.result.step}`
-      : 'Compare what is on screen with independent computations';
+      ? say('checks.checked_after_step', { step: this.result.step })
+      : say('checks.compare_what_is_on_screen');
   }
 
   open() {
     this.sheet = openSheet(
       this.root,
       {
-        title: 'Are these numbers right?',
+        title: say('checks.are_these_numbers_right'),
         name: 'checks',
-        hint: 'Each is computed a second, independent way from the same weights and held against what is on screen.',
+        hint: say('checks.each_is_computed_a_second'),
       },
       () => {},
     );
@@ -85,7 +86,7 @@ export class Checks {
     const { store } = this;
     const made = { key: `${store.session?.sid}/${store.epoch}`, step: store.newest };
     this.state = 'running';
-    this.waiting = waitLine(store, 'Running the checks');
+    this.waiting = waitLine(store, say('checks.running_the_checks'));
     this.#drawBadge();
     this.#drawSheet();
     try {
@@ -108,14 +109,14 @@ export class Checks {
     if (this.error) return body.replaceChildren(make('p.error-words', {}, this.error), this.#again());
     if (!this.store.steps.length)
       return body.replaceChildren(
-        make('p.empty-words', {}, 'Prefill a prompt first: there is nothing on screen to check yet.'),
+        make('p.empty-words', {}, say('checks.prefill_a_prompt_first_there')),
       );
     if (!this.result) return body.replaceChildren(this.waiting);
     const { checks, step } = this.result;
     const failed = checks.filter((check) => !check.passed).length;
     const verdict = failed
-      ? `${failed} of ${checks.length} differ by more than the tolerance.`
-      : `All ${checks.length} agree, checked after step ${step}.`;
+      ? say('checks.of_differ_by_more_than', { failed, length: checks.length })
+      : say('checks.all_agree_checked_after_step', { length: checks.length, step });
     return body.replaceChildren(
       make('p.verdict', { data: { passed: String(!failed) } }, verdict),
       make('ul.check-list', {}, ...checks.map(checkRow)),
@@ -124,6 +125,6 @@ export class Checks {
   }
 
   #again() {
-    return make('button', { onclick: () => this.run() }, 'Check again');
+    return make('button', { onclick: () => this.run() }, say('checks.check_again'));
   }
 }

@@ -6,6 +6,7 @@
  * For tests: .sheet-force input, .force-candidate[data-id], .force-reading[data-id], .force-go
  */
 
+import { say } from '../drawing/say.js';
 import { make } from '../drawing/dom.js';
 import { openSheet } from '../drawing/overlay.js';
 import { renderToken, quotedToken } from '../drawing/pieces.js';
@@ -70,24 +71,24 @@ export function openForce(root, store, onError) {
   const later = store.newest - step.index;
   const drawn = quotedToken(store.pieces.get(step.draw.token_id));
   const hint =
-    `Replaces ${drawn} at position ${drawnPosition(store, step.index)}, sampled in step ${step.index}. ` +
+    say('force_dialog.replaces_at_position_sampled_in', { drawn, store: drawnPosition(store, step.index), index: step.index }) +
     (later
-      ? `Rewinds to step ${step.index} first: ${formatPlural(later, 'later step')} will be dropped. Fork before, to keep them.`
-      : 'It is not in the cache yet, so nothing has to be undone.');
-  openSheet(root, { title: 'Force a token', name: 'force', hint }, (body, close) => {
+      ? say('force_dialog.rewinds_to_step_first_will', { index: step.index, later: formatPlural(later, 'later step') })
+      : say('force_dialog.it_is_not_in_the'));
+  openSheet(root, { title: say('force_dialog.force_a_token'), name: 'force', hint }, (body, close) => {
     const parts = { chosen: null, asked: null, said: make('div.force-readings', { role: 'status' }) };
     const force = (id) => {
       close();
       store.follow();
       store.send('force', { step: step.index, token_id: id }).catch(onError);
     };
-    parts.go = make('button.primary.force-go', { type: 'submit', disabled: true }, 'Force it');
+    parts.go = make('button.primary.force-go', { type: 'submit', disabled: true }, say('force_dialog.force_it'));
     const input = make('input', {
       type: 'text',
       autocomplete: 'off',
       spellcheck: false,
-      placeholder: 'text of one token, or # and its id',
-      'aria-label': 'Text or id of the token',
+      placeholder: say('force_dialog.text_of_one_token_or'),
+      'aria-label': say('force_dialog.text_or_id_of_the'),
       autofocus: true,
     });
     let timer = 0;
@@ -102,11 +103,11 @@ export function openForce(root, store, onError) {
       if (!parts.go.disabled) force(parts.chosen);
     });
     body.append(
-      make('h3', {}, 'One of the likeliest'),
+      make('h3', {}, say('force_dialog.one_of_the_likeliest')),
       make('div.force-candidates', {}, ...candidateButtons(store, step, force)),
-      make('h3', {}, 'Or any token'),
+      make('h3', {}, say('force_dialog.or_any_token')),
       form,
-      make('p.empty-words', {}, 'A leading space belongs to the token: “ cat” and “cat” are two.'),
+      make('p.empty-words', {}, say('force_dialog.a_leading_space_belongs_to')),
     );
   });
 }

@@ -1,5 +1,6 @@
 /** The help sheet: keys, the two ways to go back, the signs for what cannot be seen, and the colours. */
 
+import { say } from '../drawing/say.js';
 import { make } from '../drawing/dom.js';
 import { openSheet } from '../drawing/overlay.js';
 import { KEY_MAP } from './keys.js';
@@ -11,29 +12,29 @@ function definitions(rows) {
 }
 
 export function openHelp(root) {
-  openSheet(root, { title: 'Keys and signs', name: 'help' }, (body) =>
+  openSheet(root, { title: say('help.keys_and_signs'), name: 'help' }, (body) =>
     body.append(
       definitions(KEY_MAP.map(({ shown, says }) => [make('kbd', {}, shown), says])),
-      make('h3', {}, 'Looking back and rewinding'),
+      make('h3', {}, say('help.looking_back_and_rewinding')),
       make(
         'p',
         {},
-        'Looking back (←, →, the scrubber, a click on a token) shows a recorded step and changes nothing. ' +
-          'Rewind drops the later steps from the cache and from the run. Fork keeps them in a branch of their own.',
+        say('help.looking_back_the_scrubber_a') +
+          say('help.rewind_drops_the_later_steps'),
       ),
-      make('h3', {}, 'Signs inside tokens'),
+      make('h3', {}, say('help.signs_inside_tokens')),
       definitions(
         TOKEN_SIGNS.map(({ text, kind, meaning }) => [make(`span.token-text.sign-${kind}`, {}, text), meaning]),
       ),
-      make('h3', {}, 'Where a token came from'),
+      make('h3', {}, say('help.where_a_token_came_from')),
       definitions([
         ...Object.entries(ROLE_WORDS).map(([role, words]) => [
           make('span.legend-role', { data: { role } }, make('i'), role),
           words,
         ]),
         [
-          make('span.legend-role', { data: { role: 'new' } }, make('i'), 'dashed'),
-          'the token this step sampled: not in the cache until it is fed',
+          make('span.legend-role', { data: { role: 'new' } }, make('i'), say('help.dashed')),
+          say('help.the_token_this_step_sampled'),
         ],
       ]),
     ),

@@ -10,19 +10,19 @@
 import { say } from '../drawing/say.js';
 
 export const KEY_MAP = [
-  { keys: ['Space'], shown: 'Space', act: 'step', says: 'Sample one more token (prefill first, if nothing ran yet)' },
-  { keys: ['Shift Space'], shown: 'Shift Space', act: 'slow', says: say('turn.key') },
-  { keys: ['p'], shown: 'P', act: 'play', says: 'Play or pause' },
-  { keys: ['ArrowLeft'], shown: '←', act: 'back', says: 'Look at the step before' },
-  { keys: ['ArrowRight'], shown: '→', act: 'forward', says: 'Look at the step after' },
-  { keys: ['Home'], shown: 'Home', act: 'first', says: 'Look at the prefill' },
-  { keys: ['End'], shown: 'End', act: 'last', says: 'Look at the newest step and follow' },
-  { keys: ['f'], shown: 'F', act: 'force', says: 'Force a token' },
-  { keys: ['z'], shown: 'Z', act: 'undo', says: 'Undo the last forced token, rewind, new prompt or Reset' },
+  { keys: ['Space'], shown: say('keys.space'), act: 'step', says: say('keys.sample_one_more_token_prefill') },
+  { keys: ['Shift Space'], shown: say('keys.shift_space'), act: 'slow', says: say('turn.key') },
+  { keys: ['p'], shown: 'P', act: 'play', says: say('keys.play_or_pause') },
+  { keys: ['ArrowLeft'], shown: '←', act: 'back', says: say('keys.look_at_the_step_before') },
+  { keys: ['ArrowRight'], shown: '→', act: 'forward', says: say('keys.look_at_the_step_after') },
+  { keys: ['Home'], shown: say('keys.home'), act: 'first', says: say('keys.look_at_the_prefill') },
+  { keys: ['End'], shown: say('keys.end'), act: 'last', says: say('keys.look_at_the_newest_step') },
+  { keys: ['f'], shown: 'F', act: 'force', says: say('keys.force_a_token') },
+  { keys: ['z'], shown: 'Z', act: 'undo', says: say('keys.undo_the_last_forced_token') },
   { keys: ['b'], shown: 'B', act: 'present', says: say('present.key') },
   { keys: ['1', '2', '3', '4', '5'], shown: '1 … 5', act: 'panel', says: say('present.key_panel') },
-  { keys: ['?'], shown: '?', act: 'help', says: 'This list' },
-  { keys: ['Escape'], shown: 'Esc', act: 'close', says: say('present.key_close') },
+  { keys: ['?'], shown: '?', act: 'help', says: say('keys.this_list') },
+  { keys: ['Escape'], shown: say('keys.esc'), act: 'close', says: say('present.key_close') },
 ];
 
 /** Whether a key belongs to an input method that is putting a character together; 229 is what Safari says as it ends. */

@@ -7,6 +7,7 @@
  * .line-again, .line-reload
  */
 
+import { say } from '../drawing/say.js';
 import { make, setChildren, setText } from '../drawing/dom.js';
 import { formatPlural } from '../drawing/format.js';
 
@@ -16,32 +17,32 @@ const ALARMING = ['blocked', 'ended', 'failed'];
 
 /** "You are next." "You are number 3 in line." */
 function placeWords({ place }) {
-  return place === 1 ? 'You are next.' : `You are number ${place} in line.`;
+  return place === 1 ? say('line_state.you_are_next') : say('line_state.you_are_number_in_line', { place });
 }
 
 /** @returns {{kind: string, title: string, words: string, hint?: string, fraction?: number}|null} null: nothing is amiss */
 function lineContent({ line, loading, failed, place, model }) {
-  if (line.state === 'ended') return { kind: 'ended', title: 'The connection has ended', words: line.words };
+  if (line.state === 'ended') return { kind: 'ended', title: say('line_state.the_connection_has_ended'), words: line.words };
   if (!line.wasOpen && line.tries >= TRIES_BEFORE_DOUBT) return blockedContent(line.address);
-  if (line.state === 'lost' && line.wasOpen) return { kind: 'lost', title: 'Connection lost.', words: 'Trying again' };
-  if (failed) return { kind: 'failed', title: 'The model could not be loaded', words: failed };
+  if (line.state === 'lost' && line.wasOpen) return { kind: 'lost', title: say('line_state.connection_lost'), words: say('line_state.trying_again') };
+  if (failed) return { kind: 'failed', title: say('line_state.the_model_could_not_be'), words: failed };
   if (place) {
-    const hint = 'Keep this page open: it lets you in by itself as soon as a place is free.';
-    return { kind: 'place', title: 'The class is full', words: placeWords(place), hint };
+    const hint = say('line_state.keep_this_page_open_it');
+    return { kind: 'place', title: say('line_state.the_class_is_full'), words: placeWords(place), hint };
   }
   if (loading) {
-    const hint = 'The first time takes a minute: its weights are imported once.';
-    const title = loading.model ? `Loading ${loading.model}` : 'Preparing the model';
+    const hint = say('line_state.the_first_time_takes_a');
+    const title = loading.model ? `Loading ${loading.model}` : say('line_state.preparing_the_model');
     return { kind: 'loading', title, words: loading.text ?? '', hint, fraction: loading.fraction ?? 0 };
   }
-  return model ? null : { kind: 'connecting', title: 'Loupe', words: 'Connecting …' };
+  return model ? null : { kind: 'connecting', title: say('line_state.loupe'), words: say('line_state.connecting') };
 }
 
 function blockedContent(address) {
   const words =
-    `This page cannot open its live line (a WebSocket at ${new URL(address).pathname}). A proxy between you and the ` +
-    'server may block it: it must pass the Upgrade header for this address too.';
-  return { kind: 'blocked', title: 'No connection', words };
+    say('line_state.this_page_cannot_open_its', { pathname: new URL(address).pathname }) +
+    say('line_state.server_may_block_it_it');
+  return { kind: 'blocked', title: say('line_state.no_connection'), words };
 }
 
 export class LineState {
@@ -51,8 +52,8 @@ export class LineState {
     this.panels = panels;
     this.bar = lineParts('div.line-bar');
     this.card = lineParts('div.line-card');
-    this.again = make('button.line-again', { onclick: () => store.line.retry() }, 'Try again');
-    this.reload = make('button.line-reload', { onclick: () => location.reload() }, 'Reload');
+    this.again = make('button.line-again', { onclick: () => store.line.retry() }, say('line_state.try_again'));
+    this.reload = make('button.line-reload', { onclick: () => location.reload() }, say('line_state.reload'));
     panels.append(this.card.node);
   }
 
@@ -100,7 +101,7 @@ function lineParts(spec) {
   const title = make('b.line-title');
   const words = make('span.line-words');
   const said = make('p.line-said', {}, title, ' ', words);
-  const progress = make('progress.line-progress', { max: 1, 'aria-label': 'Loading' });
+  const progress = make('progress.line-progress', { max: 1, 'aria-label': say('line_state.loading') });
   const hint = make('span.line-hint');
   const ways = make('span.line-ways');
   return { node: make(spec, { hidden: true }, said, progress, hint, ways), said, title, words, hint, progress, ways };

@@ -4,6 +4,7 @@
  * For tests: .link-question, .link-load, .link-without
  */
 
+import { say } from '../drawing/say.js';
 import { make, setText } from '../drawing/dom.js';
 
 export class LinkQuestion {
@@ -13,7 +14,7 @@ export class LinkQuestion {
     this.say = say;
     this.words = make('span');
     this.load = make('button.link-load', { onclick: () => this.#answer(true) });
-    this.without = make('button.link-without', { onclick: () => this.#answer(false) }, 'Go on with the model here');
+    this.without = make('button.link-without', { onclick: () => this.#answer(false) }, say('link_question.go_on_with_the_model'));
     this.node = make('p.link-question', { role: 'alert', hidden: true }, this.words, this.load, this.without);
     root.append(this.node);
   }
@@ -23,8 +24,8 @@ export class LinkQuestion {
     const wanted = link?.asks;
     this.node.hidden = !wanted;
     if (!wanted) return;
-    setText(this.words, `This link asks for another model: ${wanted}. It is not loaded. Loading it reads its files from this computer or, where they are not here, downloads them from the Hugging Face Hub.`);
-    setText(this.load, `Load ${wanted}`);
+    setText(this.words, say('link_question.this_link_asks_for_another', { wanted }));
+    setText(this.load, say('link_question.load', { wanted }));
     this.load.disabled = this.without.disabled = line.pending('follow_link') > 0;
   }
 

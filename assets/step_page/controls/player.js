@@ -39,7 +39,7 @@ export class Player {
     prompt.onTyped = () => this.draw();
     this.view = new TransportView(store, (act) => this.act(act), this.loop);
     root.append(this.note.node, ...this.view.nodes);
-    const words = { title: 'Branches', hint: 'Runs that share a beginning', name: 'branches', side: 'above' };
+    const words = { title: say('player.branches'), hint: say('player.runs_that_share_a_beginning'), name: 'branches', side: 'above' };
     this.branches = new Popover(page, this.view.buttons.branches, words, (body, close) =>
       buildBranches(body, store, close),
     );
@@ -66,7 +66,7 @@ export class Player {
     if (act === 'step') return this.#step();
     if (act === 'slow') return this.#slow();
     if (act === 'play') return this.#play();
-    return store.steps.length ? this.#change(act) : this.note.say('Prefill a prompt first.', 'hint');
+    return store.steps.length ? this.#change(act) : this.note.say(say('player.prefill_a_prompt_first'), 'hint');
   }
 
   #step() {
@@ -128,7 +128,7 @@ export class Player {
 
   #undo() {
     this.loop.pause();
-    if (!this.store.undo) return this.note.say('There is nothing to undo.', 'hint');
+    if (!this.store.undo) return this.note.say(say('player.nothing_to_undo'), 'hint');
     this.store.follow();
     return this.store.send('undo').catch((error) => this.note.say(error.message, 'error'));
   }
@@ -145,10 +145,10 @@ export class Player {
       const seed = crypto.getRandomValues(new Uint32Array(1))[0] % MOST_SEED;
       return store.send('settings', { seed }).then(() => note.say(`${made.label} goes on with seed ${seed}.`, 'hint'), failed);
     };
-    note.offer(`${made.label}, from step ${made.at}. With the same seed and settings it draws the same tokens.`, [
-      way('Another seed', reseed),
-      way('Force a token …', () => openForce(page, store, failed)),
-      way('Another temperature', () => page.querySelector('.lp-slider input')?.focus({ focusVisible: true })),
+    note.offer(say('player.from_step_with_the_same', { label: made.label, at: made.at }), [
+      way(say('player.another_seed'), reseed),
+      way(say('player.force_a_token'), () => openForce(page, store, failed)),
+      way(say('player.another_temperature'), () => page.querySelector('.lp-slider input')?.focus({ focusVisible: true })),
     ]);
   }
 

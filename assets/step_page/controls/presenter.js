@@ -36,7 +36,7 @@ export class Presenter {
         title,
       ),
     );
-    this.leaveButton = make('button.stage-leave', { onclick: () => this.leave() }, say('present.leave'), make('kbd', {}, 'Esc'));
+    this.leaveButton = make('button.stage-leave', { onclick: () => this.leave() }, say('present.leave'), make('kbd', {}, say('presenter.esc')));
     this.said = make('p.visually-hidden.stage-said', { role: 'status' });
     const choice = make('div.stage-panels', { role: 'group', 'aria-label': say('present.panels') }, ...this.choices);
     this.bar = make('div.stage-bar', { hidden: true }, choice, this.leaveButton);

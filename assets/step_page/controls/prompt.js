@@ -8,6 +8,7 @@
  * For tests: .prompt-box, .prompt-mode button, .example, .prefill, .prompt-error
  */
 
+import { say } from '../drawing/say.js';
 import { isComposing } from './keys.js';
 import { make, setText } from '../drawing/dom.js';
 import { formatCount } from '../drawing/format.js';
@@ -26,15 +27,15 @@ export class PromptRow {
     this.onTyped = () => {}; // told whenever box or mode were changed by hand
     this.box = make('textarea.prompt-box', {
       rows: 1,
-      placeholder: 'Type a prompt …',
+      placeholder: say('prompt.type_a_prompt'),
       spellcheck: false,
-      'aria-label': 'Prompt',
+      'aria-label': say('prompt.prompt'),
     });
     this.modes = segmentedControl(
-      'How the prompt is fed',
+      say('prompt.how_the_prompt_is_fed'),
       [
-        ['raw', 'raw', 'The text as it stands'],
-        ['chat', 'chat', 'As a user’s turn, through the model’s chat template'],
+        ['raw', 'raw', say('prompt.the_text_as_it_stands')],
+        ['chat', 'chat', say('prompt.as_a_users_turn_through')],
       ],
       this.mode,
       (mode) => {
@@ -45,10 +46,10 @@ export class PromptRow {
     this.modes.node.classList.add('prompt-mode');
     this.button = make(
       'button.prefill',
-      { title: 'Run prefill over the whole prompt (Ctrl or ⌘ + Enter)', onclick: () => this.prefill() },
-      'Prefill',
+      { title: say('prompt.run_prefill_over_the_whole'), onclick: () => this.prefill() },
+      say('prompt.prefill'),
     );
-    this.examples = make('div.examples', { 'aria-label': 'Examples' });
+    this.examples = make('div.examples', { 'aria-label': say('prompt.examples') });
     this.error = make('p.prompt-error', { role: 'alert', hidden: true });
     this.notes = make('p.prompt-notes', { hidden: true });
     root.append(
@@ -90,7 +91,7 @@ export class PromptRow {
     const { store } = this;
     const running = store.line.pending('prefill') > 0;
     this.button.disabled = running;
-    setText(this.button, running ? 'Prefilling …' : 'Prefill');
+    setText(this.button, running ? say('prompt.prefilling') : say('prompt.prefill'));
     this.#drawNotes();
     this.question.draw();
     const session = store.recording ? null : store.session; // a recorded run is nobody's: the box begins as without one
@@ -110,7 +111,7 @@ export class PromptRow {
         make(
           'button.example',
           {
-            title: `${example.mode === 'chat' ? 'A chat turn' : 'Raw text'}: “${example.prompt}”. Prefilled at once; Undo brings the run before back`,
+            title: say('prompt.prefilled_at_once_undo_brings', { value: example.mode === 'chat' ? 'A chat turn' : 'Raw text', prompt: example.prompt }),
             onclick: () => this.#take(example),
           },
           example.label,
@@ -165,7 +166,7 @@ export class PromptRow {
   }
 
   #tooLong() {
-    return `The prompt has ${formatCount(this.text.length)} characters; at most ${formatCount(this.most)} are sent. Shorten it to prefill.`;
+    return say('prompt.the_prompt_has_characters_at', { length: formatCount(this.text.length), most: formatCount(this.most) });
   }
 
   /** Browsers that size a box by its content do it in CSS; for the others, count line ends. */

@@ -7,6 +7,7 @@
  * .solo-switch[aria-checked]
  */
 
+import { say } from '../drawing/say.js';
 import { make, icon } from '../drawing/dom.js';
 import { switchLine } from './switch.js';
 import { Popover } from '../drawing/overlay.js';
@@ -24,10 +25,10 @@ export function presetOf(presets, sampling) {
 
 /** "greedy", "temperature 0.7, top-k 50", "nothing changed" */
 function settingsInWords(sampling) {
-  if (sampling.temperature === 0) return 'greedy: always the likeliest token';
+  if (sampling.temperature === 0) return say('settings.greedy_always_the_likeliest_token');
   const changed = SETTINGS.filter((name) => sampling[name] !== OFF[name]);
   return (
-    changed.map((name) => `${name.replaceAll('_', ' ')} ${sampling[name]}`).join(', ') || 'the model’s own distribution'
+    changed.map((name) => `${name.replaceAll('_', ' ')} ${sampling[name]}`).join(', ') || say('settings.the_models_own_distribution')
   );
 }
 
@@ -44,13 +45,13 @@ export function samplingOfDefaults(defaults) {
 export class Settings {
   constructor(root, store) {
     this.store = store;
-    this.button = make('button.sampling-button', { title: 'Presets, seed, the model’s own settings' });
+    this.button = make('button.sampling-button', { title: say('settings.presets_seed_the_models_own') });
     this.popover = new Popover(
       root,
       this.button,
       {
-        title: 'Sampling',
-        hint: 'Holds from the next step on; tokens already sampled stay',
+        title: say('settings.sampling'),
+        hint: say('settings.holds_from_the_next_step'),
         name: 'sampling',
         keep: '.transport',
       },
@@ -66,11 +67,11 @@ export class Settings {
     const { settings, presets } = this.store;
     this.button.hidden = !settings;
     if (!settings) return;
-    const name = presetOf(presets, settings.sampling) ?? 'own settings';
+    const name = presetOf(presets, settings.sampling) ?? say('settings.own_settings');
     this.button.replaceChildren(
       icon('tune', 15),
       make('span', {}, name),
-      make('small', {}, `seed ${settings.seed}${settings.solo ? ', alone' : ''}`),
+      make('small', {}, say('settings.seed_2', { seed: settings.seed, value: settings.solo ? ', alone' : '' })),
       icon('down', 14),
     );
     const focused = this.popover.node.getRootNode().activeElement?.name === 'seed';
@@ -93,7 +94,7 @@ export class Settings {
         make('small', {}, settingsInWords(sampling)),
       ),
     );
-    const own = now ? null : make('p.form-said', {}, `Now: ${settingsInWords(settings.sampling)}`);
+    const own = now ? null : make('p.form-said', {}, say('settings.now', { sampling: settingsInWords(settings.sampling) }));
     body.replaceChildren(
       ...[
         make('div.preset-list', {}, ...list),
@@ -113,14 +114,14 @@ export class Settings {
     return make(
       'div.seed-line',
       {},
-      make('label', {}, 'Seed', input),
+      make('label', {}, say('settings.seed'), input),
       make(
         'button.dice',
-        { title: 'A random seed', onclick: () => set(crypto.getRandomValues(new Uint32Array(1))[0] % MOST_DICE) },
+        { title: say('settings.a_random_seed'), onclick: () => set(crypto.getRandomValues(new Uint32Array(1))[0] % MOST_DICE) },
         icon('dice'),
-        'Roll',
+        say('settings.roll'),
       ),
-      make('small', {}, 'The same seed, prompt and settings give the same tokens.'),
+      make('small', {}, say('settings.the_same_seed_prompt_and')),
     );
   }
 
@@ -129,8 +130,8 @@ export class Settings {
     return switchLine({
       spec: 'button.solo-switch',
       isOn,
-      words: 'Step alone',
-      says: 'Your steps get a forward pass of their own, so that repeating a run repeats every bit; a shared one agrees to rounding.',
+      words: say('settings.step_alone'),
+      says: say('settings.your_steps_get_a_forward'),
       onChange: (solo) => this.#send('settings', { solo }),
     });
   }
@@ -138,17 +139,17 @@ export class Settings {
   #defaults(model) {
     const defaults = Object.entries(model?.defaults ?? {});
     if (!defaults.length)
-      return make('p.form-said', {}, 'This model’s files ask for no sampling settings of their own.');
+      return make('p.form-said', {}, say('settings.this_models_files_ask_for'));
     const wanted = samplingOfDefaults(model.defaults);
     const apply = make(
       'button.apply-defaults',
       { onclick: () => this.#send('settings', { sampling: wanted }) },
-      'Apply',
+      say('settings.apply'),
     );
     return make(
       'section.model-defaults',
       {},
-      make('h3', {}, 'The model’s own generation_config'),
+      make('h3', {}, say('settings.the_models_own_generation_config')),
       make(
         'dl.facts',
         {},
@@ -160,7 +161,7 @@ export class Settings {
       make(
         'div.form-foot',
         {},
-        make('span', {}, `From the model’s files; not applied until you say so: ${settingsInWords(wanted)}.`),
+        make('span', {}, say('settings.from_the_models_files_not', { wanted: settingsInWords(wanted) })),
         apply,
       ),
     );

@@ -4,12 +4,13 @@
  * What is shared is what is on screen: prompt and drawn text, without a name. For tests: .share-switch[aria-checked]
  */
 
+import { say } from '../drawing/say.js';
 import { setText } from '../drawing/dom.js';
 import { makeSwitch } from './switch.js';
 
 const SHARE_WORDS = {
-  false: ['share with host', 'Let the host of this class read your prompt and the generated text, without your name. Now nobody can.'],
-  true: ['host can read this', 'The host of this class can read your prompt and the generated text, without your name. Press to take it back.'],
+  false: [say('share.share_with_host'), say('share.let_the_host_of_this')],
+  true: [say('share.host_can_read_this'), say('share.the_host_of_this_class')],
 };
 
 export class Share {

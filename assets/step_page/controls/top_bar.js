@@ -16,23 +16,23 @@ export function modelFacts(model) {
   const numbers = model.num_layers * 2 * model.num_kv_heads * model.head_dim;
   const each = model.kv_bytes_per_token / numbers;
   const perToken =
-    `${model.num_layers} layers × 2 (key, value) × ${model.num_kv_heads} heads × ${model.head_dim} numbers` +
+    say('top_bar.layers_key_value_heads_numbers', { num_layers: model.num_layers, num_kv_heads: model.num_kv_heads, head_dim: model.head_dim }) +
     ` × ${each} B = ${formatBytes(model.kv_bytes_per_token)}`;
   const kind = model.num_kv_heads === model.num_heads ? '' : model.num_kv_heads === 1 ? ' (MQA)' : ' (GQA)';
   return [
     ['id', model.id],
     ['architecture', model.architecture],
     ['weights', [model.origin, formatBytes(model.weight_bytes)].filter(Boolean).join(', ')],
-    ['runs as', `${model.dtype} on ${model.device}`],
+    [say('top_bar.runs_as'), `${model.dtype} on ${model.device}`],
     ['parameters', formatCount(model.parameters)],
     ['layers', formatCount(model.num_layers)],
-    ['heads', `${formatPlural(model.num_heads, 'query head')}, ${formatPlural(model.num_kv_heads, 'KV head')}${kind}, each ${model.head_dim} wide`],
+    ['heads', say('top_bar.each_wide', { num_heads: formatPlural(model.num_heads, 'query head'), num_kv_heads: formatPlural(model.num_kv_heads, 'KV head'), kind, head_dim: model.head_dim })],
     ['vocabulary', `${formatCount(model.vocab_size)} tokens`],
-    ['cache', `each token adds ${perToken}`],
-    ['context', model.context_limit ? `${formatCount(model.context_limit)} tokens` : 'the model’s files do not say'],
+    ['cache', say('top_bar.each_token_adds', { per_token: perToken })],
+    ['context', model.context_limit ? `${formatCount(model.context_limit)} tokens` : say('top_bar.the_models_files_do_not')],
     ['EOS tokens', model.end_ids.join(', ') || 'none'],
-    ['chat template', model.has_chat_template ? 'yes' : 'none'],
-    ['licence', model.licence || 'not stated'],
+    [say('top_bar.chat_template'), model.has_chat_template ? 'yes' : 'none'],
+    ['licence', model.licence || say('top_bar.not_stated')],
     ...model.notes.map((note) => ['note', note]),
   ];
 }
@@ -43,15 +43,15 @@ function loadForm(store, close) {
     name: 'model',
     spellcheck: false,
     autocomplete: 'off',
-    placeholder: 'Hub id, folder on the server, or a .gguf file',
-    'aria-label': 'Model to load',
+    placeholder: say('top_bar.hub_id_folder_on_the'),
+    'aria-label': say('top_bar.model_to_load'),
   });
   const said = make('p.form-said', { role: 'status' });
-  const go = make('button.primary', { type: 'submit' }, 'Load');
+  const go = make('button.primary', { type: 'submit' }, say('top_bar.load'));
   const form = make(
     'form.model-form',
     {},
-    make('h3', {}, 'Load another model'),
+    make('h3', {}, say('top_bar.load_another_model')),
     make('div.force-line', {}, input, go),
     said,
   );
@@ -61,7 +61,7 @@ function loadForm(store, close) {
     if (!id) return;
     go.disabled = true;
     said.classList.remove('error-words');
-    said.textContent = 'Loading. The first time this can take a while; this run stays until the new model is ready.';
+    said.textContent = say('top_bar.loading_the_first_time_this');
     try {
       await store.send('model', { id });
       close();
@@ -84,11 +84,11 @@ export class TopBar {
     });
     this.rowsButton = make(
       'button.quiet',
-      { title: 'Predictions at every prompt position', onclick: () => openPromptRows(page, store) },
+      { title: say('top_bar.predictions_at_every_prompt_position'), onclick: () => openPromptRows(page, store) },
       icon('table', 15),
-      make('span', {}, 'prompt predictions'),
+      make('span', {}, say('top_bar.prompt_predictions')),
     );
-    this.linkWords = make('span', {}, 'link');
+    this.linkWords = make('span', {}, say('top_bar.link'));
     this.linkButton = make(
       'button.quiet.link-button',
       { onclick: () => this.#copyLink() },
@@ -108,20 +108,20 @@ export class TopBar {
   draw(changes) {
     if (changes.has('steps') || changes.has('session')) {
       this.rowsButton.hidden = this.linkButton.hidden = !this.store.hasRun;
-      this.linkButton.title = this.store.session?.link_note ?? 'Copy a link that shows this run and this step again';
+      this.linkButton.title = this.store.session?.link_note ?? say('top_bar.copy_a_link_that_shows');
     }
     if (!changes.has('model')) return;
     const { model, recording, limits } = this.store;
     const [name, ...rest] = (model?.chips ?? '').split(' · ');
     this.modelButton.hidden = !model || Boolean(recording); // it speaks of the model that runs here
-    this.modelButton.title = `${model?.chips}. ${limits.models ? 'About this model; load another' : 'About this model'}`;
+    this.modelButton.title = `${model?.chips}. ${limits.models ? say('top_bar.about_this_model_load_another') : say('top_bar.about_this_model')}`;
     this.modelButton.replaceChildren(make('b', {}, name), ...rest.map((chip) => make('span.model-chip', {}, chip)));
   }
 
   async #copyLink() {
     await copyText(location.href, this.page);
-    this.linkWords.textContent = 'copied';
-    setTimeout(() => (this.linkWords.textContent = 'link'), 1500);
+    this.linkWords.textContent = say('top_bar.copied');
+    setTimeout(() => (this.linkWords.textContent = say('top_bar.link')), 1500);
   }
 
   openModel() {

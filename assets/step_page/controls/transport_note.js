@@ -6,6 +6,7 @@
  * For tests: .transport-note[data-kind=back|finished|error|hint|busy|changed|offer], .undo, .prefill-it
  */
 
+import { say } from '../drawing/say.js';
 import { make, icon, setChildren, setText } from '../drawing/dom.js';
 import { FINISH_WORDS } from '../store/roles.js';
 import { formatCount, formatPlural } from '../drawing/format.js';
@@ -15,20 +16,20 @@ const SAID_FOR_MS = 6000;
 const LONG_WORK = {
   prefill: 'Prefilling',
   hello: 'Opening',
-  model: 'Loading the model',
-  prompt_rows: 'Predicting at every prompt position',
+  model: say('transport_note.loading_the_model'),
+  prompt_rows: say('transport_note.predicting_at_every_prompt_position'),
   check: 'Checking',
-  layer_times: 'Replaying the step',
-  undo: 'Bringing it back',
+  layer_times: say('transport_note.replaying_the_step'),
+  undo: say('transport_note.bringing_it_back'),
 };
 
 /** What an act dropped, by its name. */
 const DROPPED_WORDS = {
-  force: () => 'Token forced.',
+  force: () => say('transport_note.token_forced'),
   rewind: () => 'Rewound.',
-  prefill: (steps) => `New run; the one before had ${formatPlural(steps, 'step')}.`,
-  reset: () => 'Every run was dropped.',
-  undo: () => 'Brought back.',
+  prefill: (steps) => say('transport_note.new_run_the_one_before', { steps: formatPlural(steps, 'step') }),
+  reset: () => say('transport_note.every_run_was_dropped'),
+  undo: () => say('transport_note.brought_back'),
 };
 
 export class TransportNote {
@@ -79,7 +80,7 @@ export class TransportNote {
 
   #undo() {
     const failed = (error) => this.say(error.message, 'error');
-    return make('button.small-button.undo', { title: 'Z', onclick: () => this.store.send('undo').catch(failed) }, icon('rewind', 14), 'Undo');
+    return make('button.small-button.undo', { title: 'Z', onclick: () => this.store.send('undo').catch(failed) }, icon('rewind', 14), say('transport_note.undo'));
   }
 
   /** The run is over and somebody pressed Step: draw the eye to the reason. */
@@ -122,7 +123,7 @@ export class TransportNote {
     if (back)
       return {
         kind: 'back',
-        words: `Looking back at step ${step} of ${newest}. Nothing is changed.`,
+        words: say('transport_note.looking_back_at_step_of', { step, newest }),
         actions: [this.#newest()],
         key: `back ${step} ${newest}`,
       };
@@ -130,14 +131,14 @@ export class TransportNote {
     if (this.prompt.changed)
       return {
         kind: 'changed',
-        words: 'The prompt was changed. Step goes on with the old one.',
-        actions: [make('button.small-button.prefill-it', { onclick: () => this.prompt.prefill() }, 'Prefill the new one')],
+        words: say('transport_note.the_prompt_was_changed_step'),
+        actions: [make('button.small-button.prefill-it', { onclick: () => this.prompt.prefill() }, say('transport_note.prefill_the_new_one'))],
         key: 'changed',
       };
     if (last?.finish_reason) {
       return {
         kind: 'finished',
-        words: `Stopped: ${FINISH_WORDS[last.finish_reason] ?? last.finish_reason}.`,
+        words: say('transport_note.stopped', { value: FINISH_WORDS[last.finish_reason] ?? last.finish_reason }),
         actions: [...this.#waysOn(last), ...(offer?.actions ?? [])],
         key: `${last.finish_reason} ${newest} ${store.epoch} ${offer?.key}`,
       };
@@ -146,7 +147,7 @@ export class TransportNote {
   }
 
   #cancel() {
-    return make('button.small-button', { onclick: () => this.store.send('stop', { run: false }).catch(() => {}) }, 'Stop');
+    return make('button.small-button', { onclick: () => this.store.send('stop', { run: false }).catch(() => {}) }, say('transport_note.stop'));
   }
 
   #newest() {
@@ -154,7 +155,7 @@ export class TransportNote {
       'button.small-button',
       { onclick: () => this.store.select({ step: this.store.newest }) },
       icon('last', 14),
-      'To the newest',
+      say('transport_note.to_the_newest'),
     );
   }
 
@@ -169,14 +170,14 @@ export class TransportNote {
     const raised = Math.min(most, stop.max_new_tokens * 2);
     if (reason === 'max_new_tokens' && raised > stop.max_new_tokens)
       ways.push(
-        button(`Raise the limit to ${formatCount(raised)}`, () =>
+        button(say('transport_note.raise_the_limit_to', { raised: formatCount(raised) }), () =>
           change({ ...stop, max_new_tokens: raised }),
         ),
       );
     if (reason === 'disconnect') ways.push(button('Go on', () => store.send('step').catch(() => {})));
-    if (reason === 'end_id') ways.push(button('Go on past EOS tokens', () => change({ ...stop, use_end_ids: false })));
-    if (store.newest > 0) ways.push(button('Look one step back', () => store.select({ step: store.newest - 1 })));
-    ways.push(button('Stop rules', () => this.openStops()));
+    if (reason === 'end_id') ways.push(button(say('transport_note.go_on_past_eos_tokens'), () => change({ ...stop, use_end_ids: false })));
+    if (store.newest > 0) ways.push(button(say('transport_note.look_one_step_back'), () => store.select({ step: store.newest - 1 })));
+    ways.push(button(say('transport_note.stop_rules'), () => this.openStops()));
     return ways;
   }
 }

@@ -14,18 +14,18 @@ import { SPEEDS } from './play_loop.js';
 import { PrefillNote } from './prefill_note.js';
 
 const TRANSPORT_BUTTONS = {
-  first: ['first', '', 'Look at the prefill (Home)'],
-  back: ['back', '', 'Look at the step before (←)'],
-  forward: ['forward', '', 'Look at the step after (→)'],
-  last: ['last', '', 'Look at the newest step and follow (End)'],
-  step: ['step', 'Step', 'Sample one more token (Space)'],
+  first: ['first', '', say('transport_view.look_at_the_prefill_home')],
+  back: ['back', '', say('transport_view.look_at_the_step_before')],
+  forward: ['forward', '', say('transport_view.look_at_the_step_after')],
+  last: ['last', '', say('transport_view.look_at_the_newest_step')],
+  step: ['step', 'Step', say('transport_view.sample_one_more_token_space')],
   slow: ['slow', '', say('turn.button_title')],
-  play: ['play', 'Play', 'Sample token after token (P)'],
-  rewind: ['rewind', 'Rewind to here', 'Drop every later step from the cache and from the run'],
-  fork: ['fork', 'Fork', 'Keep this run and go on from here in a branch of its own'],
-  force: ['force', 'Force …', 'Put a token of your own in place of the sampled one (F)'],
-  reset: ['reset', 'Reset', 'Drop every run and the prompt; the settings stay. Undo brings them back'],
-  branches: ['branches', '1', 'Branches: switch to another run'],
+  play: ['play', 'Play', say('transport_view.sample_token_after_token_p')],
+  rewind: ['rewind', say('transport_view.rewind_to_here'), say('transport_view.drop_every_later_step_from')],
+  fork: ['fork', 'Fork', say('transport_view.keep_this_run_and_go')],
+  force: ['force', 'Force …', say('transport_view.put_a_token_of_your')],
+  reset: ['reset', 'Reset', say('transport_view.drop_every_run_and_the')],
+  branches: ['branches', '1', say('transport_view.branches_switch_to_another_run')],
 };
 
 const MOST_TICKS = 80;
@@ -61,7 +61,7 @@ export class TransportView {
   }
 
   #scrubber() {
-    const label = 'Recorded step looked at';
+    const label = say('transport_view.recorded_step_looked_at');
     this.range = make('input.scrubber', { type: 'range', min: 0, max: 0, step: 1, value: 0, 'aria-label': label });
     this.range.addEventListener('input', () => this.store.select({ step: Number(this.range.value) }));
     this.ticks = make('div.scrubber-ticks', { 'aria-hidden': 'true' });
@@ -73,14 +73,14 @@ export class TransportView {
     this.counter = make('output.step-counter', { 'aria-live': 'off' });
     const before = [this.#button('first', '.square'), this.#button('back', '.square')];
     const after = [this.#button('forward', '.square'), this.#button('last', '.square')];
-    return this.#group('look', 'Look at recorded steps', ...before, this.counter, ...after);
+    return this.#group('look', say('transport_view.look_at_recorded_steps'), ...before, this.counter, ...after);
   }
 
   #runGroup() {
-    this.waiting = make('span.waiting-count', { hidden: true, title: 'Steps asked for and not done yet' });
-    const step = this.#button('step', '.primary', make('kbd', {}, 'space'), this.waiting);
+    this.waiting = make('span.waiting-count', { hidden: true, title: say('transport_view.steps_asked_for_and_not') });
+    const step = this.#button('step', '.primary', make('kbd', {}, say('transport_view.space')), this.waiting);
     const slow = this.#button('slow', '.square');
-    return this.#group('run', 'Run the model', step, slow, this.#button('play', '', make('kbd', {}, 'P')), this.#speed());
+    return this.#group('run', say('transport_view.run_the_model'), step, slow, this.#button('play', '', make('kbd', {}, 'P')), this.#speed());
   }
 
   #speed() {
@@ -91,27 +91,27 @@ export class TransportView {
       max: SPEEDS.length - 1,
       step: 1,
       value: notch,
-      'aria-label': 'Speed of play',
+      'aria-label': say('transport_view.speed_of_play'),
     };
     const speed = (this.speed = make('input.speed', range));
     const shown = make('output.speed-words');
     this.setSpeed = () => {
       this.loop.setSpeed(SPEEDS[Number(speed.value)]);
-      setText(shown, this.loop.speed === Infinity ? 'max' : `${this.loop.speed}/s`);
+      setText(shown, this.loop.speed === Infinity ? say('transport_view.max') : `${this.loop.speed}/s`);
       speed.setAttribute('aria-valuetext', shown.textContent);
     };
     speed.addEventListener('input', this.setSpeed);
     this.setSpeed();
-    const title = 'Steps per second while playing; max: as fast as steps come';
+    const title = say('transport_view.steps_per_second_while_playing');
     return make('label.speed-box', { title }, speed, shown);
   }
 
   #changeGroup() {
-    const help = 'Keys and signs (?)';
+    const help = say('transport_view.keys_and_signs');
     const more = { data: { act: 'help' }, title: help, 'aria-label': help, onclick: () => this.onAct('help') };
     return this.#group(
       'change',
-      'Change the run',
+      say('transport_view.change_the_run'),
       this.#button('rewind', '.changing'),
       this.#button('fork'),
       this.#button('force', '.changing'),
@@ -127,7 +127,7 @@ export class TransportView {
     const { step } = store.sel;
     const empty = newest < 0;
     const back = !empty && step < newest;
-    setText(this.counter, empty ? 'no step yet' : newest ? `step ${step} of ${newest}` : say('prefill.counter'));
+    setText(this.counter, empty ? say('transport_view.no_step_yet') : newest ? say('transport_view.step_of', { step, newest }) : say('prefill.counter'));
     this.counter.classList.toggle('is-back', back);
     this.#drawScrubber(step, newest);
     this.note.draw();
@@ -138,7 +138,7 @@ export class TransportView {
     for (const act of ['fork', 'force', 'reset']) buttons[act].disabled = !store.hasRun;
     for (const act of ['step', 'play']) buttons[act].disabled = Boolean(store.recording);
     buttons.rewind.disabled = !back;
-    setText(words.rewind, back ? `Rewind, drop ${newest - step}` : 'Rewind to here');
+    setText(words.rewind, back ? say('transport_view.rewind_drop', { value: newest - step }) : say('transport_view.rewind_to_here'));
     const branches = store.session?.branches?.length ?? 0;
     buttons.branches.hidden = branches < 2;
     setText(words.branches, String(branches));
@@ -147,7 +147,7 @@ export class TransportView {
   #drawRun(empty) {
     const { store, buttons, words, loop } = this;
     const waiting = store.line.pending('step') + store.line.pending('prefill');
-    setText(words.step, empty ? 'Prefill' : 'Step');
+    setText(words.step, empty ? say('transport_view.prefill') : say('transport_view.step'));
     buttons.step.classList.toggle('is-waiting', waiting > 0);
     buttons.step.classList.toggle('is-finished', Boolean(store.steps.at(-1)?.finish_reason));
     this.waiting.hidden = waiting < 2;
@@ -155,7 +155,7 @@ export class TransportView {
     if (buttons.play.ariaPressed === String(loop.playing)) return;
     buttons.play.ariaPressed = String(loop.playing);
     buttons.play.firstChild.replaceWith(icon(loop.playing ? 'pause' : 'play'));
-    setText(words.play, loop.playing ? 'Pause' : 'Play');
+    setText(words.play, loop.playing ? say('transport_view.pause') : say('transport_view.play'));
   }
 
   /** Offer only speeds that a shared server grants. */

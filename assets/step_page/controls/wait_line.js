@@ -5,6 +5,7 @@
  * For tests: .wait-line with .wait-words, .wait-stop
  */
 
+import { say } from '../drawing/say.js';
 import { make, setText } from '../drawing/dom.js';
 import { formatCount } from '../drawing/format.js';
 
@@ -15,7 +16,7 @@ export function busyWords({ text, done, total }, names = {}) {
   const words = names[text] ?? text.charAt(0).toUpperCase() + text.slice(1);
   if (total <= 1) return words;
   const isShare = text.startsWith('loading ');
-  return `${words}: ${formatCount(done)}${isShare ? ' %' : ` of ${formatCount(total)} tokens`}`;
+  return `${words}: ${formatCount(done)}${isShare ? ' %' : say('wait_line.of_tokens', { total: formatCount(total) })}`;
 }
 
 /** The line for one command that was just sent; it ticks until it is taken off the page. */
@@ -26,10 +27,10 @@ export function waitLine(store, words) {
   const stop = make('button.small-button.wait-stop', {
     onclick: () => {
       stop.disabled = true;
-      setText(stop, 'Stopping …');
+      setText(stop, say('wait_line.stopping'));
       store.send('stop', { run: false }).catch(() => {});
     },
-  }, 'Stop');
+  }, say('wait_line.stop'));
   const node = make('p.wait-line', {}, said, time, stop);
   const show = () => {
     const known = store.busy?.total > 1 ? busyWords(store.busy) : words;

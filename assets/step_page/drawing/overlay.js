@@ -4,6 +4,7 @@
  * Both are shown in the browser's top layer, so nothing on Streamlit's page can cover or clip them.
  */
 
+import { say } from './say.js';
 import { make, icon, keepFromTranslators } from './dom.js';
 
 let overlayCount = 0;
@@ -13,7 +14,7 @@ function overlayHead(title, hint, close, id) {
     'header.overlay-head',
     {},
     make('div', {}, make('h2', { id }, title), hint ? keepFromTranslators(make('p', {}, hint), hint.includes('“')) : null),
-    make('button.icon-button', { 'aria-label': 'Close', title: 'Close (Esc)', onclick: close }, icon('cross')),
+    make('button.icon-button', { 'aria-label': say('overlay.close'), title: say('overlay.close_esc'), onclick: close }, icon('cross')),
   );
 }
 

@@ -5,6 +5,7 @@
  * the bytes it holds ("byte 1–2 of 🦊"), never drawn as a replacement box.
  */
 
+import { say } from './say.js';
 import { keepFromTranslators } from './dom.js';
 
 /** The legend: sign and meaning of every visible form. */
@@ -12,8 +13,8 @@ export const TOKEN_SIGNS = [
   { text: '·', kind: 'space', meaning: 'space' },
   { text: '⏎', kind: 'newline', meaning: 'newline' },
   { text: '⇥', kind: 'tab', meaning: 'tab' },
-  { text: '␀', kind: 'control', meaning: 'other invisible character' },
-  { text: '⟨f0 9f⟩', kind: 'bytes', meaning: 'bytes of an unfinished character' },
+  { text: '␀', kind: 'control', meaning: say('pieces.other_invisible_character') },
+  { text: '⟨f0 9f⟩', kind: 'bytes', meaning: say('pieces.bytes_of_an_unfinished_character') },
 ];
 
 const CONTROL_NAMES = {
@@ -74,7 +75,7 @@ function partLabel(part) {
 
 /** Tokens without bytes tell themselves apart by their ids: models have more ids than their tokenizers have tokens. */
 function emptyName({ id, known }) {
-  return known === false ? `no token ${id}` : `empty ${id ?? ''}`.trim();
+  return known === false ? say('pieces.no_token', { id }) : `empty ${id ?? ''}`.trim();
 }
 
 /** "f09f" -> "⟨f0 9f⟩" */
@@ -104,8 +105,8 @@ export function plainToken(piece) {
 
 /** What the token says, in quotes, for sentences and screen readers; what cannot be seen is shown by its sign. */
 export function quotedToken(piece) {
-  if (!piece) return 'an unknown token';
-  if (piece.special) return `special token “${piece.text ?? piece.hex}”`;
+  if (!piece) return say('pieces.an_unknown_token');
+  if (piece.special) return say('pieces.special_token', { value: piece.text ?? piece.hex });
   if (piece.text === null || piece.text === undefined) return plainToken(piece);
   if (piece.text === '') return emptyName(piece);
   return `“${/[^\S ]|^ *$/.test(piece.text) || INVISIBLE.test(piece.text.trim()) ? plainToken(piece) : piece.text}”`;

@@ -2,6 +2,7 @@
  * The table behind a picture: the same numbers for screen readers, for copying and for people who want to check.
  */
 
+import { say } from './say.js';
 import { make, icon, keepFromTranslators } from './dom.js';
 
 /** Copy text; also on plain http, where browsers offer no clipboard. */
@@ -18,10 +19,10 @@ export async function copyText(text, near) {
 /** A button that copies what `text()` returns and says so. */
 export function copyButton(text, label = 'Copy') {
   const words = make('span', {}, label);
-  const button = make('button.small-button', { title: 'Copy as tab-separated text' }, icon('copy', 14), words);
+  const button = make('button.small-button', { title: say('table_twin.copy_as_tab_separated_text') }, icon('copy', 14), words);
   button.addEventListener('click', async () => {
     await copyText(text(), button.parentElement);
-    words.textContent = 'Copied';
+    words.textContent = say('table_twin.copied');
     setTimeout(() => (words.textContent = label), 1500);
   });
   return button;
@@ -64,7 +65,7 @@ export function tableTwin(columns, rows, caption = '') {
   return make(
     'figure.twin-figure',
     {},
-    make('div.twin-scroll', { tabIndex: 0, role: 'region', 'aria-label': caption || 'Table' }, table),
+    make('div.twin-scroll', { tabIndex: 0, role: 'region', 'aria-label': caption || say('table_twin.table') }, table),
     copyButton(tsv),
   );
 }

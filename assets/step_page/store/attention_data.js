@@ -5,6 +5,8 @@
  * mean of rows, which already sum to 1; a second softmax would flatten it.
  */
 
+import { say } from '../drawing/say.js';
+
 export const HEAD_MEAN = -1;
 
 /** The array in an answer, whatever the answer calls it. */
@@ -144,7 +146,7 @@ export class AttentionRows {
       const value = await this.store.send(op, args);
       const plane = planeInside(value);
       // A map is decoded once: it is read row by row at every drawing.
-      result = plane ? (op === 'triangle' ? { shape: plane.shape, data: plane.data } : plane) : { message: 'The answer held no attention.' };
+      result = plane ? (op === 'triangle' ? { shape: plane.shape, data: plane.data } : plane) : { message: say('attention_data.the_answer_held_no_attention') };
     } catch (error) {
       result = { message: error.message ?? String(error) };
     }

@@ -5,6 +5,7 @@
  * step waits for its bytes. A prefill of many tokens may wait for its arithmetic: the two overlap, so the longer counts.
  */
 
+import { say } from '../drawing/say.js';
 import { formatBytes, formatMs, formatNumber } from '../drawing/format.js';
 
 /** @returns {{ms: number, weights: number, cache: number, multiply: number} | null} in ms; null: not measured */
@@ -26,7 +27,7 @@ export function timesFloor(step, machine) {
 /** 1.64 -> "1.64× the floor"; below 1 the machine was measured while it was busy, and that is said. */
 export function timesWords(times) {
   if (times === null) return '–';
-  return times < 0.995 ? `${formatNumber(times)}× the lower bound: measure again` : `${formatNumber(times)}× the lower bound`;
+  return times < 0.995 ? say('floor.the_lower_bound_measure_again', { times: formatNumber(times) }) : say('floor.the_lower_bound', { times: formatNumber(times) });
 }
 
 /** Rows of a tooltip: the floor's parts, and what of the step lies above it. */
@@ -34,16 +35,16 @@ export function floorRows(step, machine) {
   const floor = floorOf(step, machine);
   if (!floor || !step.timing_ms) return [];
   const { forward, total } = step.timing_ms;
-  const bound = floor.ms > floor.weights + floor.cache ? 'arithmetic' : `weights ${formatMs(floor.weights)} + cache ${formatMs(floor.cache)}`;
+  const bound = floor.ms > floor.weights + floor.cache ? 'arithmetic' : say('floor.weights_cache', { weights: formatMs(floor.weights), cache: formatMs(floor.cache) });
   return [
-    ['lower bound', `${formatMs(floor.ms)}, ${bound}`],
-    ['forward pass above it', `${formatMs(Math.max(0, forward - floor.ms))}, ${timesWords(forward / floor.ms)}`],
-    ['outside the forward pass', formatMs(Math.max(0, total - forward))],
+    [say('floor.lower_bound'), `${formatMs(floor.ms)}, ${bound}`],
+    [say('floor.forward_pass_above_it'), `${formatMs(Math.max(0, forward - floor.ms))}, ${timesWords(forward / floor.ms)}`],
+    [say('floor.outside_the_forward_pass'), formatMs(Math.max(0, total - forward))],
   ];
 }
 
 /** What the machine was measured to do, in a line. */
 export function machineWords(machine) {
   const rate = `${formatBytes(machine.bytes_per_s)}/s`;
-  return `lower bound from memory bandwidth: bytes of weights and of this session's cache over ${rate} read, measured here at ${machine.at.slice(11, 19)} UTC`;
+  return say('floor.lower_bound_from_memory_bandwidth', { rate, value: machine.at.slice(11, 19) });
 }

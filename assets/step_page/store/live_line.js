@@ -7,6 +7,7 @@
  *   line.wasOpen   whether a frame has ever come
  */
 
+import { say } from '../drawing/say.js';
 import { decodeFrame } from './frame.js';
 
 const LINE_VERSION = 1;
@@ -20,12 +21,12 @@ const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
 
 const ENDINGS = {
-  1009: 'This page said more than the server takes in one message. Reload it.',
-  4000: 'The server could not read what this page said. Reload it.',
-  4001: 'The server runs another version of Loupe than this page. Reload it.',
-  4002: 'The server and this page no longer agree on what was asked for. Reload it.',
-  4003: 'This run goes on in another window, which has taken over. Reload this page to have it back.',
-  4004: 'Too many pages are open from your address. Close some, then reload this one.',
+  1009: say('live_line.this_page_said_more_than'),
+  4000: say('live_line.the_server_could_not_read'),
+  4001: say('live_line.the_server_runs_another_version'),
+  4002: say('live_line.the_server_and_this_page'),
+  4003: say('live_line.this_run_goes_on_in'),
+  4004: say('live_line.too_many_pages_are_open'),
 };
 const FOR_PEOPLE = [4001, 4003, 4004]; // the server's own reason is better than what stands here
 
@@ -130,7 +131,7 @@ export class LiveLine {
     if (this.state === 'ended') return Promise.reject({ kind: 'Ended', message: this.words });
     if (URGENT.includes(op)) this.#giveUpUnsaid();
     if (this.#log.length >= MOST_WAITING) {
-      const message = `${this.#log.length} ${op === 'step' ? 'steps' : 'commands'} are waiting already.`;
+      const message = say('live_line.are_waiting_already', { length: this.#log.length, value: op === 'step' ? 'steps' : 'commands' });
       return Promise.reject({ kind: 'TooMany', message });
     }
     const command = { n: this.#next++, op, args };
@@ -157,7 +158,7 @@ export class LiveLine {
     this.#log = this.#log.filter(({ n }) => n <= this.#said);
     this.#next = this.#said + 1;
     for (const { n } of unsaid) {
-      this.#waiting.get(n).reject({ kind: 'Stopped', message: 'Stopped before it was done.' });
+      this.#waiting.get(n).reject({ kind: 'Stopped', message: say('live_line.stopped_before_it_was_done') });
       this.#waiting.delete(n);
     }
   }
@@ -245,7 +246,7 @@ export class LiveLine {
     for (const [n, waiting] of this.#waiting) {
       if (n > this.#ack) continue;
       this.#waiting.delete(n);
-      waiting.reject({ kind: 'AnswerLost', message: 'The answer did not arrive. Please ask again.' });
+      waiting.reject({ kind: 'AnswerLost', message: say('live_line.the_answer_did_not_arrive') });
     }
     if (this.#ack === this.#seenSaid) return;
     clearTimeout(this.#timers.seen);

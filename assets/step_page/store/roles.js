@@ -5,19 +5,21 @@
  * position P + s. The fact people get wrong: the token a step draws is not in the cache after that step.
  */
 
+import { say } from '../drawing/say.js';
+
 export const ROLE_WORDS = {
-  template: 'inserted by the chat template',
-  prompt: 'typed in the prompt',
-  generated: 'sampled from the model’s distribution',
-  forced: 'forced by you',
+  template: say('roles.inserted_by_the_chat_template'),
+  prompt: say('roles.typed_in_the_prompt'),
+  generated: say('roles.sampled_from_the_models_distribution'),
+  forced: say('roles.forced_by_you'),
 };
 
 export const STANDING_WORDS = {
-  fed: 'fed in this step',
-  drawn: 'sampled in this step, not in the cache yet',
-  cached: 'in the cache',
-  future: 'sampled later',
-  waiting: 'not fed yet',
+  fed: say('roles.fed_in_this_step'),
+  drawn: say('roles.sampled_in_this_step_not'),
+  cached: say('roles.in_the_cache'),
+  future: say('roles.sampled_later'),
+  waiting: say('roles.not_fed_yet'),
 };
 
 /** The step that drew the token at this position; prompt tokens belong to step 0, which fed them all. */
@@ -41,12 +43,12 @@ export function standing(store, position) {
 }
 
 export const FINISH_WORDS = {
-  end_id: 'an EOS token was sampled',
-  max_new_tokens: 'the limit of new tokens is reached',
-  context_limit: 'the context is full',
-  stop_string: 'a stop string is complete',
-  kv_bytes: 'the cache has reached its byte budget',
-  nan: 'the numbers failed (NaN or infinity)',
-  user: 'you stopped it',
-  disconnect: 'the browser was gone',
+  end_id: say('roles.an_eos_token_was_sampled'),
+  max_new_tokens: say('roles.the_limit_of_new_tokens'),
+  context_limit: say('roles.the_context_is_full'),
+  stop_string: say('roles.a_stop_string_is_complete'),
+  kv_bytes: say('roles.the_cache_has_reached_its'),
+  nan: say('roles.the_numbers_failed_nan_or'),
+  user: say('roles.you_stopped_it'),
+  disconnect: say('roles.the_browser_was_gone'),
 };

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import base64
-import json
 from typing import Any
 
 from playwright.sync_api import Browser, Page
 
 from explorer.components.module_bundle import bundle_js, needed_for, read_sources
-from explorer.components.step_page import ASSETS, page_words
+from explorer.components.page_words import words_script
+from explorer.components.step_page import ASSETS
 from explorer.live.frame import Planes, pack
 
 ADDRESS = "http://loupe.test/"  # answered by the test itself; a tab's own storage needs an address
@@ -30,8 +30,9 @@ def js_page(browser: Browser, names: dict[str, str]) -> Page:
     opened = browser.new_page()
     opened.route(ADDRESS, lambda route: route.fulfill(body="<title>scripts</title>", content_type="text/html"))
     opened.goto(ADDRESS)
-    scripts = bundle_js(needed_for("entry.js", SOURCES | entry), "entry.js")
-    opened.add_script_tag(type="module", content=f"const WORDS = {json.dumps(page_words())};\n{scripts}")
+    sources = needed_for("entry.js", SOURCES | entry)
+    content = f"{words_script(SOURCES.values())}{bundle_js(sources, 'entry.js')}"
+    opened.add_script_tag(type="module", content=content)
     opened.wait_for_function("() => globalThis.isReady")
     return opened
 

@@ -8,20 +8,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.explorer.components.js_page import script
+from tests.explorer.components.js_page import js_page
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
 def page(browser: Browser) -> Iterator[Page]:
-    source = "\n".join(script(name) for name in ("format.js", "prefill.js", "floor.js"))
-    lines = [line.removeprefix("export ") for line in source.splitlines() if not line.startswith("import ")]
-    opened = browser.new_page()
-    opened.set_content("<title>prefill</title>")
-    handed = "globalThis.told = {prefillSpeed, prefillSpeedWords, howRead, timesFloor};"
-    opened.add_script_tag(type="module", content="\n".join([*lines, handed]))
-    opened.wait_for_function("() => Boolean(globalThis.told)")
+    opened = js_page(browser, {"prefill.js": "prefillSpeed, prefillSpeedWords, howRead", "floor.js": "timesFloor"})
     yield opened
     opened.close()
 
@@ -39,7 +33,7 @@ def step(tokens: int, reused: int, forwards: int, forward_ms: float, wait_ms: fl
 
 
 def told(page: Page, name: str, *given: Any) -> Any:
-    return page.evaluate("([name, given]) => globalThis.told[name](...given)", [name, list(given)])
+    return page.evaluate("([name, given]) => globalThis[name](...given)", [name, list(given)])
 
 
 @pytest.mark.parametrize(

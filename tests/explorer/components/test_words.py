@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Browser, Error
 
-from explorer.components.step_page import page_words
+from explorer.components.page_words import page_words
 from tests.explorer.components.js_page import SOURCES, js_page
 
 SAID = {
@@ -37,3 +37,15 @@ def test_a_sentence_takes_its_values_and_refuses_to_go_without(browser: Browser)
     with pytest.raises(Error, match=r"words\.toml has no panel\.nothing"):
         page.evaluate("say('panel.nothing')")
     page.close()
+
+
+LITERAL = re.compile(r"'((?:[^'\\\n]|\\.)*)'|`([^`$]*)`")
+COMMENT = re.compile(r"/\*.*?\*/|(?<![:'])//[^\n]*", re.DOTALL)
+SENTENCE = re.compile(r"^[A-Z“][^.#:\[]*[a-z]{2} [a-z]+ [a-z]+")  # begins like one, and has three words
+NO_SENTENCE = ("Loupe: a part of the page",)  # for a developer's console
+
+
+@pytest.mark.parametrize("path", sorted(path for path in SOURCES if path.startswith("step_page/")))
+def test_no_script_has_a_sentence_of_its_own(path: str):
+    literals = [one or other for one, other in LITERAL.findall(COMMENT.sub("", SOURCES[path]))]
+    assert [text for text in literals if SENTENCE.match(text) and not text.startswith(NO_SENTENCE)] == []

@@ -5,6 +5,7 @@
  * replayed by the engine once somebody looks at them.
  */
 
+import { say } from '../../drawing/say.js';
 import { make, setText } from '../../drawing/dom.js';
 import { formatProb } from '../../drawing/format.js';
 import { plainToken } from '../../drawing/pieces.js';
@@ -41,8 +42,8 @@ class AttentionPanel {
     this.preview = null; // the head under the pointer
     this.hover = null; // {row, key} in the large view
     this.frame = panelFrame(root, {
-      title: 'Attention', name: 'attention', term: 'attention', says: 'How much of each cached token the newest one takes in, head by head.', table: () => this.#table(),
-      empty: 'Press Prefill: the last prompt token then reads every key in the cache, once per layer and head.',
+      title: say('attention.attention'), name: 'attention', term: 'attention', says: say('attention.how_much_of_each_cached'), table: () => this.#table(),
+      empty: say('attention.press_prefill_the_last_prompt'),
     });
     this.#build();
     this.#controls();
@@ -59,7 +60,7 @@ class AttentionPanel {
     this.frame.body.append(thumbs, head, this.cover);
     this.thumbSurface = makeSurface(thumbs, () => this.#paintThumbs());
     this.headSurface = makeSurface(head, () => this.#paintHead());
-    this.grid = new CanvasGrid(this.thumbSurface.canvas, 'All heads of all layers. Arrow keys choose layer and head.', {
+    this.grid = new CanvasGrid(this.thumbSurface.canvas, say('attention.all_heads_of_all_layers'), {
       move: (layers, heads) => this.#choose(layers, heads),
     });
     this.headSurface.canvas.setAttribute('role', 'img');
@@ -74,17 +75,17 @@ class AttentionPanel {
       this[name] = on;
       this.#redraw();
     };
-    this.triangleButton = toggleButton('prompt’s triangle', 'Every prompt token as a query of its own: one row each', (on) => {
+    this.triangleButton = toggleButton(say('attention.prompts_triangle'), say('attention.every_prompt_token_as_a'), (on) => {
       this.triangle = on;
       this.#redraw();
     });
     this.frame.bar.append(
-      segmentedControl('scale', [['root', '√ scale', 'square root: small weights can be seen'], ['linear', 'linear']], 'root', (name) => {
+      segmentedControl('scale', [['root', '√ scale', say('attention.square_root_small_weights_can')], ['linear', 'linear']], 'root', (name) => {
         this.head.scale = name;
         this.#redraw();
       }).node,
-      toggleButton('mean of heads', 'Plain mean over the heads of the layer', flip('mean')),
-      toggleButton('hide first token', 'Leaves the first token out and rescales the rest: altered numbers', flip('hidesFirst')),
+      toggleButton(say('attention.mean_of_heads'), say('attention.plain_mean_over_the_heads'), flip('mean')),
+      toggleButton(say('attention.hide_first_token'), say('attention.leaves_the_first_token_out'), flip('hidesFirst')),
       this.triangleButton,
     );
   }
@@ -144,15 +145,15 @@ class AttentionPanel {
     this.frame.note(`query: ${tokenAtPosition(tokens, position)}`);
     const reads = Math.floor(head / (model.num_heads / model.num_kv_heads));
     const where = this.mean
-      ? `layer ${layer} · mean of ${model.num_heads} heads`
-      : `layer ${layer} · query head ${head} reads KV head ${reads} of ${model.num_kv_heads}`;
+      ? say('attention.layer_mean_of_heads', { layer, num_heads: model.num_heads })
+      : say('attention.layer_query_head_reads_kv', { layer, head, reads, num_kv_heads: model.num_kv_heads });
     setText(this.where, where);
-    this.where.title = 'Layers and heads are counted from 0';
+    this.where.title = say('attention.layers_and_heads_are_counted');
     this.triangleButton.disabled = this.mean;
-    setText(this.altered, this.hidesFirst ? 'altered: first token hidden, the rest rescaled' : '');
+    setText(this.altered, this.hidesFirst ? say('attention.altered_first_token_hidden_the') : '');
     const state = this.rows.state(step, layer);
     const covers = {
-      asked: `replaying step ${step.index} …`, missing: `step ${step.index} came without its weights`, failed: this.rows.message(step),
+      asked: say('attention.replaying_step', { index: step.index }), missing: say('attention.step_came_without_its_weights', { index: step.index }), failed: this.rows.message(step),
     };
     setText(this.cover, covers[state] ?? '');
     this.#shares(step, state, layer, head);
@@ -164,10 +165,10 @@ class AttentionPanel {
     let text = '';
     if (row) {
       const sum = row.reduce((total, value) => total + value, 0);
-      text = 1 - sum > SINK_SHOWN ? `sum ${sum.toFixed(3)} + sink ${(1 - sum).toFixed(3)}` : `sum ${sum.toFixed(3)}`;
-    } else if (state === 'pooled') text = `pooled: the largest of ${perBin} keys each, the exact row is coming`;
-    if (this.triangle && !this.mean && this.rows.asked(this.store.sel.layer, this.store.sel.head)) text += ' · computing the prompt’s triangle …';
-    if (this.rowsInOne > 1) text += ` · each row of the triangle: the largest of ${this.rowsInOne} queries`;
+      text = 1 - sum > SINK_SHOWN ? say('attention.sum_sink', { value: sum.toFixed(3), value_2: (1 - sum).toFixed(3) }) : `sum ${sum.toFixed(3)}`;
+    } else if (state === 'pooled') text = say('attention.pooled_the_largest_of_keys', { per_bin: perBin });
+    if (this.triangle && !this.mean && this.rows.asked(this.store.sel.layer, this.store.sel.head)) text += say('attention.computing_the_prompts_triangle');
+    if (this.rowsInOne > 1) text += say('attention.each_row_of_the_triangle', { rows_in_one: this.rowsInOne });
     setText(this.shares, text);
   }
 
@@ -253,8 +254,8 @@ class AttentionPanel {
     const { model, tokens, sel } = this.store;
     const row = this.rows.row(step, sel.layer, sel.head);
     const key = row ? row.indexOf(Math.max(...row)) : -1;
-    const most = key < 0 ? '' : `, reads ${tokenAtPosition(tokens, key)} most, weight ${formatProb(row[key])}`;
-    this.grid.say({ row: sel.layer, column: sel.head, rows: model.num_layers, columns: model.num_heads, words: `layer ${sel.layer}, head ${sel.head}${most}` });
+    const most = key < 0 ? '' : say('attention.reads_most_weight', { tokens: tokenAtPosition(tokens, key), value: formatProb(row[key]) });
+    this.grid.say({ row: sel.layer, column: sel.head, rows: model.num_layers, columns: model.num_heads, words: say('attention.layer_head', { layer: sel.layer, head: sel.head, most }) });
     this.headSurface.canvas.setAttribute('aria-label', `Weights of layer ${sel.layer}, head ${sel.head}, over all keys; the table button shows the numbers`);
   }
 
@@ -279,7 +280,7 @@ class AttentionPanel {
     const { tokens, selected: step } = this.store;
     const { layer, head } = this.shown;
     const row = step ? this.rows.row(step, layer, head) : null;
-    return attentionTable(tokens, step, row, { layer, which: this.mean ? 'mean of heads' : `head ${head}`, hidesFirst: this.hidesFirst });
+    return attentionTable(tokens, step, row, { layer, which: this.mean ? say('attention.mean_of_heads') : `head ${head}`, hidesFirst: this.hidesFirst });
   }
 
   destroy() {

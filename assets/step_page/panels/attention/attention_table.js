@@ -1,5 +1,6 @@
 /** One head's row as a table: every key, its token, and the weight the query gave it. */
 
+import { say } from '../../drawing/say.js';
 import { formatNumber } from '../../drawing/format.js';
 import { plainToken } from '../../drawing/pieces.js';
 import { tokenAtPosition } from '../../drawing/token_names.js';
@@ -9,8 +10,8 @@ import { withoutFirst } from '../../store/attention_data.js';
 export function attentionTable(tokens, step, row, { layer, which, hidesFirst }) {
   const altered = hidesFirst && row ? withoutFirst(row) : null;
   return {
-    caption: step ? `Attention of ${tokenAtPosition(tokens, step.kv_len - 1)}, layer ${layer}, ${which}` : 'Attention',
-    columns: ['position', 'key token', 'id', 'weight', ...(altered ? ['weight, first hidden (altered)'] : [])],
+    caption: step ? say('attention_table.attention_of_layer', { tokens: tokenAtPosition(tokens, step.kv_len - 1), layer, which }) : say('attention_table.attention'),
+    columns: ['position', say('attention_table.key_token'), 'id', 'weight', ...(altered ? [say('attention_table.weight_first_hidden_altered')] : [])],
     rows: Array.from(row ?? [], (value, key) => [
       key, plainToken(tokens[key]), tokens[key]?.id ?? '', formatNumber(value, 4), ...(altered ? [formatNumber(altered[key], 4)] : []),
     ]),

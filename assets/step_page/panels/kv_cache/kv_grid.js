@@ -4,6 +4,7 @@
  * The token just drawn is not in the cache yet. Its column is dashed until the next step feeds it.
  */
 
+import { say } from '../../drawing/say.js';
 import { make, setText } from '../../drawing/dom.js';
 import { formatCount, formatNumber, formatPlural } from '../../drawing/format.js';
 import { plainToken } from '../../drawing/pieces.js';
@@ -37,8 +38,8 @@ class KvPanel {
     this.slide = null; // {from, start}: columns that are coming in
     this.seen = { epoch: -1, steps: 0 };
     this.frame = panelFrame(root, {
-      title: 'KV cache', name: 'kv', term: 'KV cache', says: 'Each column is one token’s memory: a key and a value per layer.', table: () => this.#table(),
-      empty: 'Press Prefill: each prompt token leaves one key and one value in every layer.',
+      title: say('kv_grid.kv_cache'), name: 'kv', term: 'KV cache', says: say('kv_grid.each_column_is_one_tokens'), table: () => this.#table(),
+      empty: say('kv_grid.press_prefill_each_prompt_token'),
     });
     this.#controls();
     const host = make('div.lp-canvas');
@@ -50,7 +51,7 @@ class KvPanel {
     this.tip = makeTooltip(root);
     this.pan = panWith(this.surface.canvas, this.columns, this.surface.ask);
     this.#listen(this.surface.canvas);
-    this.grid = new CanvasGrid(this.surface.canvas, 'Norms of cached keys and values. Arrow keys move over positions and layers, Enter looks at the step that appended them.', {
+    this.grid = new CanvasGrid(this.surface.canvas, say('kv_grid.norms_of_cached_keys_and'), {
       move: (layers, positions) => this.#move(layers, positions),
       take: () => this.#take(this.cursor),
       enter: () => this.#move(0, 0),
@@ -65,11 +66,11 @@ class KvPanel {
       this.#legend();
     };
     this.frame.bar.append(
-      segmentedControl('what each cell shows', [['keys', 'K'], ['values', 'V'], ['both', 'both']], 'both',
+      segmentedControl(say('kv_grid.what_each_cell_shows'), [['keys', 'K'], ['values', 'V'], ['both', 'both']], 'both',
         redraw((shown) => ({ shown }))).node,
-      segmentedControl('colour scale', [
-        ['layer', 'scale per layer', 'each layer from its smallest to its largest norm'],
-        ['all', 'one scale', 'smallest to largest norm over all layers'],
+      segmentedControl(say('kv_grid.colour_scale'), [
+        ['layer', say('kv_grid.scale_per_layer'), say('kv_grid.each_layer_from_its_smallest')],
+        ['all', say('kv_grid.one_scale'), say('kv_grid.smallest_to_largest_norm_over')],
       ], 'layer', redraw((scale) => ({ scale }))).node,
     );
   }
@@ -116,7 +117,7 @@ class KvPanel {
     }
     setText(this.bytes.formula, formula);
     setText(this.bytes.product, `${formatCount(product)} B`);
-    setText(this.bytes.live, step.kv_bytes === product ? '' : ` live tensors: ${formatCount(step.kv_bytes)} B`);
+    setText(this.bytes.live, step.kv_bytes === product ? '' : say('kv_grid.live_tensors_b', { kv_bytes: formatCount(step.kv_bytes) }));
     this.#legend();
   }
 
@@ -125,11 +126,11 @@ class KvPanel {
     if (!this.norms.count) return;
     const layer = this.hover?.layer ?? this.store.sel.layer;
     const scale = this.norms.scale();
-    const where = this.painter.scale === 'layer' ? `norms in layer ${layer}` : 'norms in all layers';
+    const where = this.painter.scale === 'layer' ? say('kv_grid.norms_in_layer', { layer }) : say('kv_grid.norms_in_all_layers');
     this.swatches ??= ['keys', 'values'].map((side) => {
       const parts = { low: make('span'), high: make('span') };
       const ramp = make('i.lp-ramp', { data: { side } });
-      parts.node = make('span.lp-swatch', {}, make('span', {}, side === 'keys' ? 'key' : 'value'), parts.low, ramp, parts.high);
+      parts.node = make('span.lp-swatch', {}, make('span', {}, side === 'keys' ? say('kv_grid.key') : say('kv_grid.value')), parts.low, ramp, parts.high);
       return { side, ...parts };
     });
     if (!this.legend.firstChild) {
@@ -143,7 +144,7 @@ class KvPanel {
       node.hidden = this.painter.shown !== 'both' && this.painter.shown !== side;
     }
     setText(this.scaleNote, where);
-    this.scaleNote.title = scale.skipsFirst ? 'The scale leaves the first token out: it lies far off the rest. Its colour is clamped.' : '';
+    this.scaleNote.title = scale.skipsFirst ? say('kv_grid.the_scale_leaves_the_first') : '';
   }
 
   #paint() {
@@ -214,8 +215,8 @@ class KvPanel {
     const token = store.tokens[position] ? tokenAtPosition(store.tokens, position) : `position ${position}`;
     const at = position * norms.layers + layer;
     const words = position < norms.count
-      ? `${token}, layer ${layer}: key norm ${formatNumber(norms.keys[at])}, value norm ${formatNumber(norms.values[at])}, appended by step ${norms.stepOf[position]}`
-      : `${token}: not in the cache yet`;
+      ? say('kv_grid.layer_key_norm_value_norm', { token, layer, value: formatNumber(norms.keys[at]), value_2: formatNumber(norms.values[at]), value_2_2: norms.stepOf[position] })
+      : say('kv_grid.not_in_the_cache_yet_2', { token });
     this.grid.say({ row: layer, column: position, rows: norms.layers, columns: norms.count + 1, words });
   }
 
@@ -225,7 +226,7 @@ class KvPanel {
     const token = store.tokens[position];
     if (position >= norms.count) {
       const title = token ? tokenAtPosition(store.tokens, position) : `position ${position}`;
-      this.tip.show(event.clientX, event.clientY, title, [], 'Not in the cache yet: the next step feeds it.');
+      this.tip.show(event.clientX, event.clientY, title, [], say('kv_grid.not_in_the_cache_yet'));
       return;
     }
     const heads = norms.heads(position, layer);
@@ -233,12 +234,12 @@ class KvPanel {
     const at = position * norms.layers + layer;
     const bytes = 2 * model.num_kv_heads * model.head_dim * dtypeBytes(model);
     this.tip.show(event.clientX, event.clientY, `${tokenAtPosition(store.tokens, position)}, layer ${layer}`, [
-      ['key norm', formatNumber(norms.keys[at])],
-      ['by KV head', perHead(heads.keys)],
-      ['value norm', formatNumber(norms.values[at])],
-      ['by KV head', perHead(heads.values)],
-      ['bytes', `${formatCount(bytes)} B in this layer, ${formatCount(bytes * model.num_layers)} B in all`],
-      ['appended by', `step ${norms.stepOf[position]}`],
+      [say('kv_grid.key_norm'), formatNumber(norms.keys[at])],
+      [say('kv_grid.by_kv_head'), perHead(heads.keys)],
+      [say('kv_grid.value_norm'), formatNumber(norms.values[at])],
+      [say('kv_grid.by_kv_head'), perHead(heads.values)],
+      ['bytes', say('kv_grid.b_in_this_layer_b', { bytes: formatCount(bytes), value: formatCount(bytes * model.num_layers) })],
+      [say('kv_grid.appended_by'), `step ${norms.stepOf[position]}`],
     ]);
   }
 
@@ -247,8 +248,8 @@ class KvPanel {
     const layer = store.sel.layer;
     const count = store.selected ? Math.min(norms.count, store.selected.kv_len) : 0;
     return {
-      caption: `KV cache after step ${store.sel.step}, layer ${layer}`,
-      columns: ['position', 'token', 'key norm', 'value norm', 'by step', 'id'],
+      caption: say('kv_grid.kv_cache_after_step_layer', { step: store.sel.step, layer }),
+      columns: ['position', 'token', say('kv_grid.key_norm'), say('kv_grid.value_norm'), say('kv_grid.by_step'), 'id'],
       rows: Array.from({ length: count }, (_, p) => [
         p, plainToken(store.tokens[p]), formatNumber(norms.keys[p * norms.layers + layer]), formatNumber(norms.values[p * norms.layers + layer]),
         norms.stepOf[p], store.tokens[p]?.id ?? '',

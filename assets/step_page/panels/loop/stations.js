@@ -7,6 +7,7 @@
  * For tests: .station[data-station] with .station-main and .station-rest, .way-back[data-state]
  */
 
+import { say } from '../../drawing/say.js';
 import { make, icon, setText } from '../../drawing/dom.js';
 import { penalisedWords } from '../next_token/penalised_ends.js';
 import { renderToken, quotedToken } from '../../drawing/pieces.js';
@@ -15,11 +16,11 @@ import { howRead, tokensRead } from '../time/prefill.js';
 import { formatCount, formatPlural, formatProb } from '../../drawing/format.js';
 
 const STATIONS = [
-  { name: 'in', term: 'token id', label: 'in', shows: '.strip', says: 'Token ids and positions fed to the model in this step' },
-  { name: 'forward', term: 'forward pass', label: 'forward pass', shows: '', says: 'The one call of the model. Opens into one layer' },
-  { name: 'logits', term: 'logit', label: 'logits', shows: '.panel-next', says: 'One logit for every token of the vocabulary' },
-  { name: 'sample', term: 'sampling', label: 'sample', shows: '.panel-next', says: 'From logits to one token' },
-  { name: 'stop', term: 'stop rule', label: 'stop?', shows: '', says: 'Every rule that could end the run' },
+  { name: 'in', term: 'token id', label: say('stations.in'), shows: '.strip', says: say('stations.token_ids_and_positions_fed') },
+  { name: 'forward', term: 'forward pass', label: say('stations.forward_pass'), shows: '', says: say('stations.the_one_call_of_the') },
+  { name: 'logits', term: 'logit', label: say('stations.logits'), shows: '.panel-next', says: say('stations.one_logit_for_every_token') },
+  { name: 'sample', term: 'sampling', label: say('stations.sample'), shows: '.panel-next', says: say('stations.from_logits_to_one_token') },
+  { name: 'stop', term: 'stop rule', label: say('stations.stop'), shows: '', says: say('stations.every_rule_that_could_end') },
 ];
 
 /** Counts of tokens that remain, without repeating a stage that removed none: 49,152 → 50 → 6. */
@@ -46,8 +47,8 @@ function drawnPiece(store, step) {
 /** What filled a released cache again: ", cache rebuilt by prefilling 41 tokens, 4 from the shared prompt" */
 function rebuiltHow({ rebuilt_tokens: again, recovered_tokens: shared }) {
   if (!again && !shared) return '';
-  const parts = [again && `by prefilling ${formatPlural(again, 'token')}`, shared && `${formatCount(shared)} from the shared prompt`];
-  return `, cache rebuilt ${parts.filter(Boolean).join(', ')}`;
+  const parts = [again && say('stations.by_prefilling', { again: formatPlural(again, 'token') }), shared && say('stations.from_the_shared_prompt', { shared: formatCount(shared) })];
+  return say('stations.cache_rebuilt', { value: parts.filter(Boolean).join(', ') });
 }
 
 /** "with 3 others": who was in the same forward */
@@ -65,7 +66,7 @@ const DESCRIBE = {
   },
   forward(step, { model, limits, settings }) {
     const fed = tokensRead(step);
-    if (!fed) return { main: 'no forward pass', rest: `+${formatCount(step.kv_len)} k,v copied from a shared prompt` };
+    if (!fed) return { main: say('stations.no_forward_pass'), rest: say('stations.k_v_copied_from_a', { kv_len: formatCount(step.kv_len) }) };
     const { num_layers: layers, num_heads: heads, num_kv_heads: kvHeads, head_dim: dim } = model;
     const reads = fed > 1 ? `1 to ${formatCount(step.kv_len)} keys read` : formatPlural(step.kv_len, 'key') + ' read';
     const isRun = fed === 1 && Boolean(step.timing_ms); // a rebuilt record came out of a prefill
@@ -75,32 +76,32 @@ const DESCRIBE = {
       main: formatPlural(layers, 'layer'),
       rest: `${isTold ? `${company} · ` : ''}+${formatCount(fed)} k,v · ${reads}`,
       title:
-        `In each of ${layers} layers: q (${fed} × ${heads} heads × ${dim}), k and v (${fed} × ${kvHeads} heads × ${dim}) each. ` +
-        `The new k and v are appended; the cache then holds ${formatCount(step.kv_len)} positions.` +
-        (company ? ` This step shared its forward pass ${company}.` : ''),
+        say('stations.in_each_of_layers_q', { layers, fed, heads, dim, kv_heads: kvHeads }) +
+        say('stations.the_new_k_and_v', { kv_len: formatCount(step.kv_len) }) +
+        (company ? say('stations.this_step_shared_its_forward', { company }) : ''),
     };
   },
   logits(step, { model }) {
     const rows = step.logit_rows;
     return {
       main: `${formatCount(Math.max(1, rows))} × ${formatCount(model.vocab_size)}`,
-      rest: rows ? `${formatPlural(rows, 'row')}, 1 used` : 'kept from the shared prefill',
-      title: 'Only the last row is used: its logits are for what follows the last token fed.',
+      rest: rows ? `${formatPlural(rows, 'row')}, 1 used` : say('stations.kept_from_the_shared_prefill'),
+      title: say('stations.only_the_last_row_is'),
     };
   },
   sample(step, store) {
     const { draw } = step;
     const chain = keptChain(step.stages);
     const how = {
-      greedy: 'the likeliest is taken',
-      forced: `forced; the sampler chose ${quotedToken(store.pieces.get(draw.drawn_id))}`,
+      greedy: say('stations.the_likeliest_is_taken'),
+      forced: say('stations.forced_the_sampler_chose', { value: quotedToken(store.pieces.get(draw.drawn_id)) }),
     }[draw.mode];
     const drew = how ?? (draw.u === null ? draw.mode : `u = ${draw.u.toFixed(3)}`);
     return {
       piece: drawnPiece(store, step),
       rest: `${chain} · ${drew}`,
       title:
-        `Probability ${formatProb(draw.final_prob)} after the stages, ${formatProb(draw.raw_prob)} before, rank ${formatCount(draw.raw_rank)} by logit. ` +
+        say('stations.probability_after_the_stages_before', { final_prob: formatProb(draw.final_prob), raw_prob: formatProb(draw.raw_prob), raw_rank: formatCount(draw.raw_rank) }) +
         step.stages.map((stage) => `${stage.label}: ${formatCount(stage.kept)} kept`).join('; ') +
         `. ${penalisedWords(step, store.pieces)}`,
     };
@@ -110,7 +111,7 @@ const DESCRIBE = {
     const rest = fired.length ? fired.map((stop) => stop.label).join(', ') : `0 of ${step.stops.length} rules fired`;
     const penalised = penalisedWords(step, store.pieces);
     return {
-      main: step.finish_reason ? 'stop' : 'go on',
+      main: step.finish_reason ? 'stop' : say('stations.go_on'),
       rest: penalised ? `${rest} · EOS penalised` : rest,
       title: penalised,
       alarm: Boolean(step.finish_reason),
@@ -119,11 +120,11 @@ const DESCRIBE = {
 };
 
 const EMPTY = {
-  in: 'the prompt’s tokens',
-  forward: 'all layers, once',
-  logits: 'a logit per token',
-  sample: 'one token is sampled',
-  stop: 'go round again?',
+  in: say('stations.the_prompts_tokens'),
+  forward: say('stations.all_layers_once'),
+  logits: say('stations.a_logit_per_token'),
+  sample: say('stations.one_token_is_sampled'),
+  stop: say('stations.go_round_again'),
 };
 
 export class Stations {
@@ -140,7 +141,7 @@ export class Stations {
     );
     const line = make(
       'div.stations',
-      { role: 'group', 'aria-label': 'One turn of the loop' },
+      { role: 'group', 'aria-label': say('stations.one_turn_of_the_loop') },
       ...this.parts.map((part) => part.button),
     );
     root.append(line, this.back);
@@ -196,12 +197,12 @@ export class Stations {
   #drawBack(step) {
     const words = this.back.children[1];
     this.back.dataset.state = !step ? 'empty' : step.finish_reason ? 'stopped' : 'round';
-    if (!step) return setText(words, 'and round again, one token at a time');
-    if (step.finish_reason) return setText(words, `stopped: ${FINISH_WORDS[step.finish_reason] ?? step.finish_reason}`);
+    if (!step) return setText(words, say('stations.and_round_again_one_token'));
+    if (step.finish_reason) return setText(words, say('stations.stopped', { value: FINISH_WORDS[step.finish_reason] ?? step.finish_reason }));
     const token = renderToken(make('b'), drawnPiece(this.store, step));
     return words.replaceChildren(
       token,
-      ` goes in next, at position ${formatCount(drawnPosition(this.store, step.index))}`,
+      say('stations.goes_in_next_at_position', { value: formatCount(drawnPosition(this.store, step.index)) }),
     );
   }
 }

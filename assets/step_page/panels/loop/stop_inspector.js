@@ -6,6 +6,7 @@
  * For tests: .rule[data-rule][data-state], .stop-form inputs named max_new_tokens, use_end_ids, stop_strings
  */
 
+import { say } from '../../drawing/say.js';
 import { make } from '../../drawing/dom.js';
 import { formatShare } from '../../drawing/format.js';
 import { penalisedWords } from '../next_token/penalised_ends.js';
@@ -24,7 +25,7 @@ function ruleRow(stop, more) {
       ? null
       : make(
           'span.near',
-          { title: `${formatShare(stop.nearness)} of the way` },
+          { title: say('stop_inspector.of_the_way', { nearness: formatShare(stop.nearness) }) },
           make('i', { style: `width:${Math.min(100, stop.nearness * 100)}%` }),
         );
   return make(
@@ -48,11 +49,11 @@ function endButton(store, said) {
   return make(
     'button',
     {
-      title: 'Fire the rule “user stop”',
+      title: say('stop_inspector.fire_the_rule_user_stop'),
       disabled: !store.steps.length,
       onclick: () => store.send('stop').catch((error) => (said.textContent = error.message)),
     },
-    'End the run here',
+    say('stop_inspector.end_the_run_here'),
   );
 }
 
@@ -64,7 +65,7 @@ function stopForm(store) {
     name: 'stop_strings',
     rows: 2,
     value: (stop.stop_strings ?? []).map(escapeLine).join('\n'),
-    placeholder: 'one per line; \\n is a line end',
+    placeholder: say('stop_inspector.one_per_line_n_is'),
   });
   const said = make('p.form-said', { role: 'status' });
   const form = make(
@@ -73,16 +74,16 @@ function stopForm(store) {
     make(
       'div',
       {},
-      make('label', {}, 'Max new tokens', limit),
+      make('label', {}, say('stop_inspector.max_new_tokens'), limit),
       make(
         'label.check',
         {},
         ends,
-        `Stop at EOS tokens (${(store.model?.end_ids ?? []).join(', ') || 'the model has none'})`,
+        say('stop_inspector.stop_at_eos_tokens', { value: (store.model?.end_ids ?? []).join(', ') || 'the model has none' }),
       ),
     ),
-    make('label', {}, 'Stop strings', strings),
-    make('div.form-foot', {}, said, endButton(store, said), make('button.primary', { type: 'submit' }, 'Apply')),
+    make('label', {}, say('stop_inspector.stop_strings'), strings),
+    make('div.form-foot', {}, said, endButton(store, said), make('button.primary', { type: 'submit' }, say('stop_inspector.apply'))),
   );
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
@@ -96,7 +97,7 @@ function stopForm(store) {
     };
     try {
       await store.send('settings', { stop: wanted });
-      said.textContent = 'In force from the next step on.';
+      said.textContent = say('stop_inspector.in_force_from_the_next');
     } catch (error) {
       said.textContent = error.message;
     }
@@ -110,10 +111,10 @@ export function buildStopInspector(body, store) {
   const list = step
     ? make(
         'ul.rules',
-        { 'aria-label': `Stop rules after step ${step.index}` },
+        { 'aria-label': say('stop_inspector.stop_rules_after_step', { index: step.index }) },
         ...step.stops.map((stop) => ruleRow(stop, stop.rule === 'end_id' ? penalisedWords(step, store.pieces) : '')),
       )
-    : make('p.empty-words', {}, 'No step yet. After each step every rule is listed here with how near it was.');
+    : make('p.empty-words', {}, say('stop_inspector.no_step_yet_after_each'));
   if (body.firstChild) body.firstChild.replaceWith(list);
   else body.append(list, stopForm(store));
 }

@@ -31,8 +31,8 @@ export class BarList {
   constructor(root, onForce, onResize) {
     this.rows = [];
     this.fits = 10;
-    this.backHead = make('span.lp-row-number', {}, 'raw');
-    this.finalHead = make('span.lp-row-number', {}, 'final');
+    this.backHead = make('span.lp-row-number', {}, say('bars.raw'));
+    this.finalHead = make('span.lp-row-number', {}, say('bars.final'));
     this.list = make('div.lp-rows');
     this.others = barRow('div.lp-row.lp-others');
     this.headLeft = make('div.lp-head-left'); // room for the question box, and below for its answer
@@ -71,10 +71,10 @@ export class BarList {
     this.rows.forEach((row, i) => this.#drawRow(row, picked[i], top, view));
     this.#drawOthers(view, picked, top);
     this.root.dataset.behind = was ? 'was' : 'raw';
-    setText(this.backHead, was ? say('sampling.was') : 'raw');
+    setText(this.backHead, was ? say('sampling.was') : say('bars.raw'));
     this.backHead.title = was ? say('sampling.was_title') : '';
     setText(this.finalHead, view.stageShort);
-    this.finalHead.title = `after ${view.stage}`;
+    this.finalHead.title = say('bars.after', { stage: view.stage });
   }
 
   /** The chosen token where it is not among the rows that fit. */
@@ -109,12 +109,12 @@ export class BarList {
     this.#bar(row.final, (prob ?? 0) / top);
     const sampled = this.#dots(row, counts, id, prob, top);
     setText(row.rawText, back === null ? '–' : formatProb(back));
-    setText(row.finalText, prob === null ? '–' : prob === 0 ? 'cut' : formatProb(prob));
+    setText(row.finalText, prob === null ? '–' : prob === 0 ? say('bars.cut') : formatProb(prob));
     const after = prob === null ? '' : `, ${prob === 0 ? 'removed' : formatProb(prob)} after ${stage}`;
-    const place = rank ? `, rank ${formatCount(rank)} by logit` : '';
+    const place = rank ? say('bars.rank_by_logit', { rank: formatCount(rank) }) : '';
     const act = chosen ? (draw.mode === 'forced' ? ' (forced)' : ' (sampled)') : '. Click to force this token';
     const before = was && back !== null ? `, ${say('sampling.was_title')} ${formatProb(back)}` : '';
-    const title = `${namedToken(pieces.get(id))}, id ${id}: raw ${formatProb(raw)}${before}${after}${sampled}${place}${act}`;
+    const title = say('bars.id_raw', { value: namedToken(pieces.get(id)), id, raw: formatProb(raw), before, after, sampled, place, act });
     if (row.node.title !== title) row.node.title = title;
   }
 
@@ -126,18 +126,18 @@ export class BarList {
     const prob = keptBeyond ? Math.max(0, 1 - sum('prob')) : 0;
     const count = vocabulary - picked.length;
     const row = this.others;
-    setText(row.token, `${formatCount(count)} others`);
+    setText(row.token, say('bars.others', { count: formatCount(count) }));
     this.#bar(row.raw, Math.min(1, back / top));
     this.#bar(row.final, Math.min(1, prob / top));
     const listed = new Set(picked.map(({ id }) => id));
     const beyond = counts && new Map([[null, [...counts].reduce((total, [id, n]) => total + (listed.has(id) ? 0 : n), 0)]]);
     const sampled = this.#dots(row, beyond, null, prob, top);
     setText(row.rawText, formatProb(back));
-    setText(row.finalText, keptBeyond ? formatProb(prob) : 'cut');
+    setText(row.finalText, keptBeyond ? formatProb(prob) : say('bars.cut'));
     row.node.dataset.cut = String(!keptBeyond);
     row.node.dataset.over = String(Math.max(back, prob) > top); // longer than the track: fades out at its end
     const before = was ? say('sampling.was_title') : 'raw';
-    row.node.title = `All other tokens together: ${before} ${formatProb(back)}; ${formatCount(keptBeyond)} of them kept, ${formatProb(prob)}${sampled}`;
+    row.node.title = say('bars.all_other_tokens_together_of', { before, back: formatProb(back), kept_beyond: formatCount(keptBeyond), prob: formatProb(prob), sampled });
   }
 
   /** A dot for each sample of a token, a hundredth of the bars' scale apart. @returns {string} the same in words */

@@ -33,7 +33,7 @@ class NextTokenPanel {
     this.stage = null; // the stage looked at; null: the last
     this.exact = null; // {key, sampling, distribution}: the engine's answer to the last what-if, and whose record it is
     this.frame = panelFrame(root, {
-      title: 'Next token', name: 'next', term: 'sampling', says: 'How likely each token is to come next, and the one that was picked.', table: () => this.#table(), empty: 'Press Prefill: the last row of logits then gives the first new token.',
+      title: say('next_token.next_token'), name: 'next', term: 'sampling', says: say('next_token.how_likely_each_token_is'), table: () => this.#table(), empty: say('next_token.press_prefill_the_last_row'),
     });
     this.tip = makeTooltip(root);
     const bars = make('div.lp-bars');
@@ -52,7 +52,7 @@ class NextTokenPanel {
 
   #settings() {
     this.drawnWith = make('span.lp-drawn-with');
-    this.back = make('button.lp-toggle.lp-back', { title: 'Show what was sampled, and use the settings of this step for the next ones', onclick: () => this.#reset() }, 'use this step’s settings');
+    this.back = make('button.lp-toggle.lp-back', { title: say('next_token.show_what_was_sampled_and'), onclick: () => this.#reset() }, say('next_token.use_this_steps_settings'));
     const grid = make('div.lp-sliders');
     this.sliders = new Sliders(grid, (sampling) => this.#move(sampling), (sampling) => this.#settle(sampling));
     this.frame.foot.append(make('div.lp-settings-line', {}, this.drawnWith, this.back), grid);
@@ -60,9 +60,9 @@ class NextTokenPanel {
 
   #confirmBox(bars) {
     this.confirmWords = make('span');
-    const go = make('button.lp-toggle.lp-go', { onclick: () => this.#forceNow() }, 'force it');
-    this.confirm = make('div.lp-confirm', { hidden: true, role: 'alertdialog', 'aria-label': 'Force a token' }, this.confirmWords, go,
-      make('button.lp-toggle', { onclick: () => this.#closeConfirm() }, 'cancel'));
+    const go = make('button.lp-toggle.lp-go', { onclick: () => this.#forceNow() }, say('next_token.force_it'));
+    this.confirm = make('div.lp-confirm', { hidden: true, role: 'alertdialog', 'aria-label': say('next_token.force_a_token') }, this.confirmWords, go,
+      make('button.lp-toggle', { onclick: () => this.#closeConfirm() }, say('next_token.cancel')));
     this.confirm.addEventListener('keydown', (event) => {
       if (event.key !== 'Escape') return;
       event.stopPropagation();
@@ -151,8 +151,8 @@ class NextTokenPanel {
     this.frame.note(DISTRIBUTION_WORDS[shown.kind]);
     const current = params ?? session?.sampling ?? step.sampling;
     const differs = !sameSampling(current, step.sampling);
-    const how = `${step.sampling.temperature === 0 ? '' : 'sampled at '}${samplingWords(step.sampling)}`;
-    setText(this.drawnWith, differs ? `this step: ${how}` : `${how}, the same for the next step`);
+    const how = `${step.sampling.temperature === 0 ? '' : say('next_token.sampled_at')}${samplingWords(step.sampling)}`;
+    setText(this.drawnWith, differs ? say('next_token.this_step', { how }) : say('next_token.the_same_for_the_next', { how }));
     this.drawnWith.title = this.drawnWith.textContent;
     this.back.classList.toggle('lp-hidden', !differs && shown.kind === 'drawn');
     this.sliders.set(current, model.vocab_size);
@@ -195,7 +195,7 @@ class NextTokenPanel {
     this.forcing = { step: step.index, token_id: id };
     const later = store.newest - step.index;
     if (!later) return this.#forceNow();
-    setText(this.confirmWords, `${namedToken(store.pieces.get(id))} here replaces ${formatPlural(later, 'later token')}`);
+    setText(this.confirmWords, say('next_token.here_replaces', { value: namedToken(store.pieces.get(id)), later: formatPlural(later, 'later token') }));
     this.confirm.hidden = false;
     this.confirm.querySelector('button').focus({ preventScroll: true });
   }
@@ -217,7 +217,7 @@ class NextTokenPanel {
   #table() {
     const { store } = this;
     const step = store.selected;
-    if (!step) return { caption: 'Next token', columns: [], rows: [] };
+    if (!step) return { caption: say('next_token.next_token'), columns: [], rows: [] };
     const shown = this.distribution;
     const ids = step.planes.cand_ids.data;
     const raw = rawOf(step);
@@ -234,9 +234,9 @@ class NextTokenPanel {
     ]);
     const summary = (name, of) => ['', name, '', ...shown.stages.map(of), ...more.map(() => '')];
     return {
-      caption: `Next token after step ${step.index}: ${DISTRIBUTION_WORDS[shown.kind]}. Chosen: ${namedToken(store.pieces.get(step.draw.token_id))}`,
+      caption: say('next_token.next_token_after_step_chosen', { index: step.index, value: DISTRIBUTION_WORDS[shown.kind], value_2: namedToken(store.pieces.get(step.draw.token_id)) }),
       columns: ['rank', 'token', 'id', ...shown.stages.map(({ label }) => label), ...more.map(([name]) => name)],
-      rows: [summary('tokens kept', ({ kept }) => formatCount(kept)), summary('entropy', ({ bits }) => formatBits(bits)), ...tokens],
+      rows: [summary(say('next_token.tokens_kept'), ({ kept }) => formatCount(kept)), summary('entropy', ({ bits }) => formatBits(bits)), ...tokens],
     };
   }
 

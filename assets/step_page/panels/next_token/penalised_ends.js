@@ -5,6 +5,7 @@
  * EOS token. So it also makes the end of the answer less likely, and answers run on.
  */
 
+import { say } from '../../drawing/say.js';
 import { formatNumber } from '../../drawing/format.js';
 import { plainToken } from '../../drawing/pieces.js';
 
@@ -14,10 +15,10 @@ export function penalisedWords(step, pieces) {
     .map(({ token_id: id, logit, penalised, in_prompt: inPrompt }) => {
       const did = penalised < logit ? 'lowered' : penalised > logit ? 'raised' : 'left';
       return (
-        `The repetition penalty ${formatNumber(step.sampling.repetition_penalty)} ${did} the logit of the EOS token ` +
+        say('penalised_ends.the_repetition_penalty_the_logit', { repetition_penalty: formatNumber(step.sampling.repetition_penalty), did }) +
         `${plainToken(pieces.get(id))} (id ${id}) ` +
-        (did === 'left' ? 'at 0' : `from ${formatNumber(logit)} to ${formatNumber(penalised)}`) +
-        `, because it is ${inPrompt ? 'in the prompt' : 'among the generated tokens'}.`
+        (did === 'left' ? 'at 0' : say('penalised_ends.from_to', { logit: formatNumber(logit), penalised: formatNumber(penalised) })) +
+        say('penalised_ends.because_it_is', { value: inPrompt ? 'in the prompt' : 'among the generated tokens' })
       );
     })
     .join(' ');

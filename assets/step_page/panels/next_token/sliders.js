@@ -5,6 +5,7 @@
  * always another value. Top-k is logarithmic and ends at "off"; min-p is fine where the useful values are.
  */
 
+import { say } from '../../drawing/say.js';
 import { make, setText } from '../../drawing/dom.js';
 import { formatCount } from '../../drawing/format.js';
 
@@ -24,14 +25,14 @@ const twoDigits = (off) => (v) => (v === off ? 'off' : v.toFixed(2));
 
 /** off: the value that leaves the distribution alone. values: what the handle passes, from left to right. */
 const SLIDERS = [
-  { name: 'temperature', term: 'temperature', label: 'temp', off: 1, values: () => evenly(0, 200, 100), words: (v) => (v === 0 ? 'greedy' : v.toFixed(2)) },
-  { name: 'top_k', term: 'top-k', label: 'top-k', off: 0, values: topKValues, words: (v) => (v === 0 ? 'off' : formatCount(v)) },
-  { name: 'top_p', term: 'top-p', label: 'top-p', off: 1, values: () => evenly(0, 100, 100), words: twoDigits(1) },
+  { name: 'temperature', term: 'temperature', label: say('sliders.temp'), off: 1, values: () => evenly(0, 200, 100), words: (v) => (v === 0 ? 'greedy' : v.toFixed(2)) },
+  { name: 'top_k', term: 'top-k', label: say('sliders.top_k'), off: 0, values: topKValues, words: (v) => (v === 0 ? 'off' : formatCount(v)) },
+  { name: 'top_p', term: 'top-p', label: say('sliders.top_p'), off: 1, values: () => evenly(0, 100, 100), words: twoDigits(1) },
   {
-    name: 'min_p', term: 'min-p', label: 'min-p', off: 0, values: () => [...evenly(0, 99, 1000), ...evenly(10, 100, 100)],
+    name: 'min_p', term: 'min-p', label: say('sliders.min_p'), off: 0, values: () => [...evenly(0, 99, 1000), ...evenly(10, 100, 100)],
     words: (v) => (v === 0 ? 'off' : String(Number(v.toPrecision(2)))),
   },
-  { name: 'repetition_penalty', term: 'repetition penalty', label: 'penalty', off: 1, values: () => evenly(50, 200, 100), words: twoDigits(1) },
+  { name: 'repetition_penalty', term: 'repetition penalty', label: say('sliders.penalty'), off: 1, values: () => evenly(50, 200, 100), words: twoDigits(1) },
 ];
 
 /** Place of the listed value nearest to one that came from elsewhere: a preset, a link. Top-k 0 stands at the end. */
@@ -56,7 +57,7 @@ export class Sliders {
   #slider(slider) {
     const value = make('b');
     const input = make('input', { type: 'range', min: 0, step: 1, 'aria-label': slider.label });
-    const node = make('label.lp-slider', { title: 'Double-click: off' }, make('span', {}, make('span', { data: { term: slider.term } }, slider.label), value), input);
+    const node = make('label.lp-slider', { title: say('sliders.double_click_off') }, make('span', {}, make('span', { data: { term: slider.term } }, slider.label), value), input);
     const part = { slider, value, input, node, values: [] };
     input.addEventListener('input', () => this.#move(part, part.values[Number(input.value)]));
     input.addEventListener('change', () => this.#settle());

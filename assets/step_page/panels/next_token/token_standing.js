@@ -5,6 +5,7 @@
  * is the likely one. So both are shown.
  */
 
+import { say } from '../../drawing/say.js';
 import { make } from '../../drawing/dom.js';
 import { formatCount, formatNumber, formatProb } from '../../drawing/format.js';
 import { renderToken } from '../../drawing/pieces.js';
@@ -14,7 +15,7 @@ export function standingChain({ stages, removed_by: removedBy }) {
   let isCut = false;
   return stages.map(({ stage, label, prob }) => {
     isCut ||= label === removedBy;
-    return [stage === 'logits' ? 'raw probability' : label, isCut ? 'cut' : formatProb(prob)];
+    return [stage === 'logits' ? say('token_standing.raw_probability') : label, isCut ? 'cut' : formatProb(prob)];
   });
 }
 
@@ -27,11 +28,11 @@ export function standingNodes(reading, vocabulary) {
   ]);
   return [
     renderToken(make('b'), piece),
-    make('span', {}, `id ${id}`),
-    make('span', {}, `rank ${formatCount(rank)} of ${formatCount(vocabulary)}`),
-    make('span', {}, `logit ${formatNumber(logit ?? -Infinity)}`),
+    make('span', {}, say('token_standing.id', { id })),
+    make('span', {}, say('token_standing.rank_of', { rank: formatCount(rank), vocabulary: formatCount(vocabulary) })),
+    make('span', {}, say('token_standing.logit', { value: formatNumber(logit ?? -Infinity) })),
     ...chain,
-    ...(removedBy ? [make('span', {}, `probability 0 after ${removedBy}`)] : []),
-    ...(piece.known === false ? [make('span', {}, 'the tokenizer has no token of this id')] : []),
+    ...(removedBy ? [make('span', {}, say('token_standing.probability_after', { removed_by: removedBy }))] : []),
+    ...(piece.known === false ? [make('span', {}, say('token_standing.the_tokenizer_has_no_token'))] : []),
   ];
 }

@@ -7,6 +7,7 @@
  * For tests: .layer-row[data-part]
  */
 
+import { say } from '../../drawing/say.js';
 import { make } from '../../drawing/dom.js';
 import { waitLine } from '../../controls/wait_line.js';
 import { formatMs, formatShare } from '../../drawing/format.js';
@@ -24,18 +25,18 @@ function layerList({ before, layers, head, replays }) {
   const each = layers.map((ms, i) => layerRow(`layer ${i}`, 'layer', ms, most, total));
   const inLayers = layers.reduce((sum, ms) => sum + ms, 0);
   return [
-    make('p.layer-sum', {}, `${formatMs(inLayers)} in ${layers.length} layers, ${formatMs(head)} in the head.`),
-    make('p.layer-words', {}, `Measured: best of ${replays} replays of this step, device synchronised after every layer. `
-      + 'The clocks between the layers cost a little, so the sum is above the step’s own forward pass.'),
-    make('ul.layer-list', {}, layerRow('embedding', 'before', before, most, total), ...each, layerRow('norm and head', 'head', head, most, total)),
+    make('p.layer-sum', {}, say('layer_sheet.in_layers_in_the_head', { in_layers: formatMs(inLayers), length: layers.length, head: formatMs(head) })),
+    make('p.layer-words', {}, say('layer_sheet.measured_best_of_replays_of', { replays })
+      + say('layer_sheet.the_clocks_between_the_layers')),
+    make('ul.layer-list', {}, layerRow('embedding', 'before', before, most, total), ...each, layerRow(say('layer_sheet.norm_and_head'), 'head', head, most, total)),
   ];
 }
 
 /** Opens the sheet for a step and fills it when the replay is done. */
 export async function openLayers(root, store, step) {
-  const { body } = openSheet(root, { title: `Step ${step.index}, layer by layer`, name: 'layers',
-    hint: 'Where the milliseconds of the forward pass go. The step is run again against the same cache; looking changes nothing.' },
-  (into) => into.replaceChildren(waitLine(store, 'Replaying the step')));
+  const { body } = openSheet(root, { title: say('layer_sheet.step_layer_by_layer', { index: step.index }), name: 'layers',
+    hint: say('layer_sheet.where_the_milliseconds_of_the') },
+  (into) => into.replaceChildren(waitLine(store, say('layer_sheet.replaying_the_step'))));
   try {
     const answer = await store.send('layer_times', { step: step.index });
     body.replaceChildren(...layerList(answer));

@@ -5,6 +5,7 @@
  * layers count, over the time of the forward passes alone; waiting for others says nothing about this machine.
  */
 
+import { say } from '../../drawing/say.js';
 import { formatCount, formatNumber, formatPlural } from '../../drawing/format.js';
 
 /** Tokens that this step ran through the layers. */
@@ -22,13 +23,13 @@ export function prefillSpeed(step) {
 export function prefillSpeedWords(step) {
   const speed = prefillSpeed(step);
   if (speed !== null) return `${formatNumber(speed)} tokens/s`;
-  if (!step.timing_ms) return 'not timed';
-  return tokensRead(step) ? '–' : 'copied, not read';
+  if (!step.timing_ms) return say('prefill.not_timed');
+  return tokensRead(step) ? '–' : say('prefill.copied_not_read');
 }
 
 /** "in one forward pass", "in 3 forward passes, 512 tokens copied from a shared prompt" */
 export function howRead(step) {
-  if (tokensRead(step) <= 0) return 'prefilled before, copied from a shared prompt';
-  const passes = step.forwards > 1 ? `in ${formatCount(step.forwards)} forward passes` : 'in one forward pass';
-  return step.reused_tokens ? `${passes}, ${formatPlural(step.reused_tokens, 'token')} copied from a shared prompt` : passes;
+  if (tokensRead(step) <= 0) return say('prefill.prefilled_before_copied_from_a');
+  const passes = step.forwards > 1 ? say('prefill.in_forward_passes', { forwards: formatCount(step.forwards) }) : say('prefill.in_one_forward_pass');
+  return step.reused_tokens ? say('prefill.copied_from_a_shared_prompt', { passes, reused_tokens: formatPlural(step.reused_tokens, 'token') }) : passes;
 }

@@ -5,6 +5,7 @@
  * at once, so its time belongs in no average over tokens.
  */
 
+import { say } from '../../drawing/say.js';
 import { make, setText } from '../../drawing/dom.js';
 import { formatCount, formatMs, formatNumber, formatPlural } from '../../drawing/format.js';
 import { plainToken } from '../../drawing/pieces.js';
@@ -33,10 +34,10 @@ class TimingPanel {
     this.columns = new ColumnWindow({ narrowest: 8 });
     this.painter = new TimingPainter();
     this.frame = panelFrame(root, {
-      title: 'Time per step', name: 'timing', term: 'lower bound', says: 'Each bar is one step: first the prefill, then one bar for every new token.', table: () => this.#table(), empty: 'Press Prefill: every step is timed here, prefill apart from decode.',
+      title: say('timing.time_per_step'), name: 'timing', term: 'lower bound', says: say('timing.each_bar_is_one_step'), table: () => this.#table(), empty: say('timing.press_prefill_every_step_is'),
     });
     this.frame.note('measured');
-    const host = make('div.lp-canvas', { role: 'img', 'aria-label': 'Time per step; the table button shows the numbers' });
+    const host = make('div.lp-canvas', { role: 'img', 'aria-label': say('timing.time_per_step_the_table') });
     this.frame.body.append(host);
     this.surface = makeSurface(host, () => this.#paint());
     this.tip = makeTooltip(root);
@@ -51,12 +52,12 @@ class TimingPanel {
     for (const name of ['token', 'rate', 'prefill', 'prefillRate']) this.stats[name] = make('b');
     const { token, rate, prefill, prefillRate } = this.stats;
     const numbers = [['median ', token, '/token'], [rate, ' tokens/s'], ['prefill ', prefill, ', ', prefillRate]]
-      .map((words) => make('span.lp-stat', { title: 'measured' }, ...words));
+      .map((words) => make('span.lp-stat', { title: say('timing.measured') }, ...words));
     this.frame.aside(make('div.lp-stats', {}, ...numbers));
-    this.floorKey = make('span.lp-key', { hidden: true }, make('i', { data: { part: 'floor' } }), 'lower bound ', (this.stats.floor = make('b')));
-    this.measure = make('button.lp-toggle', { onclick: () => this.#measure() }, 'measure this machine');
+    this.floorKey = make('span.lp-key', { hidden: true }, make('i', { data: { part: 'floor' } }), say('timing.lower_bound_2'), (this.stats.floor = make('b')));
+    this.measure = make('button.lp-toggle', { onclick: () => this.#measure() }, say('timing.measure_this_machine'));
     this.layers = make('button.lp-toggle', { onclick: () => openLayers(this.#page(), this.store, this.store.selected),
-      title: 'Replay this step with a clock between its layers' }, 'per layer');
+      title: say('timing.replay_this_step_with_a') }, say('timing.per_layer'));
     this.frame.foot.append(make('div.lp-legend', {}, ...legend, this.floorKey, this.layers, this.measure));
   }
 
@@ -67,7 +68,7 @@ class TimingPanel {
 
   async #measure() {
     this.measure.disabled = true;
-    setText(this.measure, 'measuring …');
+    setText(this.measure, say('timing.measuring'));
     let words = '';
     try {
       await this.store.send('measure_machine');
@@ -86,10 +87,10 @@ class TimingPanel {
     this.floorKey.hidden = !machine;
     this.measure.hidden = !limits.models; // not in a class: it would slow everybody down
     this.layers.hidden = !selected?.index;
-    setText(this.measure, machine ? 'measure again' : 'measure this machine');
-    this.measure.title = 'Under a second: how fast this machine reads, so that each step can be held against its lower bound';
-    if (machine) this.floorKey.title = `${machineWords(machine)}; median over decode steps`;
-    setText(this.stats.floor, times.length ? timesWords(median(times)) : machine ? 'take a step' : '');
+    setText(this.measure, machine ? say('timing.measure_again') : say('timing.measure_this_machine'));
+    this.measure.title = say('timing.under_a_second_how_fast');
+    if (machine) this.floorKey.title = say('timing.median_over_decode_steps', { machine: machineWords(machine) });
+    setText(this.stats.floor, times.length ? timesWords(median(times)) : machine ? say('timing.take_a_step') : '');
   }
 
   draw(changes) {
@@ -113,8 +114,8 @@ class TimingPanel {
     setText(this.stats.rate, middle ? formatNumber(1000 / middle) : '–');
     setText(this.stats.prefill, formatMs(prefill.timing_ms?.total ?? null));
     setText(this.stats.prefillRate, prefillSpeedWords(prefill));
-    this.stats.prefill.parentElement.title = `measured: ${howRead(prefill)}; tokens read over the time of the forward passes alone`;
-    this.stats.token.parentElement.title = `measured: median of ${formatPlural(totals.length, 'decode step')}`;
+    this.stats.prefill.parentElement.title = say('timing.measured_tokens_read_over_the', { prefill: howRead(prefill) });
+    this.stats.token.parentElement.title = say('timing.measured_median_of', { length: formatPlural(totals.length, 'decode step') });
   }
 
   #paint() {
@@ -146,27 +147,27 @@ class TimingPanel {
   }
 
   #tell(event, step) {
-    const fed = step.index ? `fed ${namedToken(this.store.pieces.get(step.input_ids[0]))}` : `prefill of ${formatPlural(step.input_ids.length, 'token')}, ${howRead(step)}`;
+    const fed = step.index ? `fed ${namedToken(this.store.pieces.get(step.input_ids[0]))}` : say('timing.prefill_of', { length: formatPlural(step.input_ids.length, 'token'), step: howRead(step) });
     const times = step.timing_ms;
-    if (!times) return this.tip.show(event.clientX, event.clientY, `step ${step.index}: ${fed}`, [], 'Rebuilt from its recipe, so not timed.');
+    if (!times) return this.tip.show(event.clientX, event.clientY, `step ${step.index}: ${fed}`, [], say('timing.rebuilt_from_its_recipe_so'));
     const rows = TIMING_PARTS.map(({ name, field }) => [name, formatMs(times[field])]);
-    const shared = step.batch_size > 1 ? [['batch', `${formatCount(step.batch_size)} sessions in this forward pass`]] : [];
+    const shared = step.batch_size > 1 ? [['batch', say('timing.sessions_in_this_forward_pass', { batch_size: formatCount(step.batch_size) })]] : [];
     return this.tip.show(event.clientX, event.clientY, `step ${step.index}: ${fed}`, [...rows, ['total', formatMs(times.total)], ...floorRows(step, this.store.machine), ...shared], 'measured');
   }
 
   #table() {
     const rows = this.store.steps.map((step) => {
       const times = step.timing_ms;
-      const parts = TIMING_PARTS.map(({ field }) => (times ? formatMs(times[field]) : 'not timed'));
+      const parts = TIMING_PARTS.map(({ field }) => (times ? formatMs(times[field]) : say('timing.not_timed')));
       const read = tokensRead(step);
       const per = times && read ? formatMs(times.forward / read) : '–';
       const { machine } = this.store;
       const floor = [formatMs(floorOf(step, machine)?.ms), timesWords(timesFloor(step, machine))];
-      return [step.index, step.phase, formatCount(read), ...parts, times ? formatMs(times.total) : 'not timed', per, step.batch_size, ...floor];
+      return [step.index, step.phase, formatCount(read), ...parts, times ? formatMs(times.total) : say('timing.not_timed'), per, step.batch_size, ...floor];
     });
     return {
-      caption: 'Time per step, measured; the lower bound from memory bandwidth is computed',
-      columns: ['step', 'phase', 'tokens read', ...TIMING_PARTS.map(({ name }) => name), 'total', 'forward pass per token read', 'batch', 'lower bound', 'times the bound'],
+      caption: say('timing.time_per_step_measured_the'),
+      columns: ['step', 'phase', say('timing.tokens_read'), ...TIMING_PARTS.map(({ name }) => name), 'total', say('timing.forward_pass_per_token_read'), 'batch', say('timing.lower_bound'), say('timing.times_the_bound')],
       rows,
     };
   }

@@ -4,6 +4,7 @@
  * For tests: .sheet-prompt-rows table
  */
 
+import { say } from '../../drawing/say.js';
 import { make } from '../../drawing/dom.js';
 import { waitLine } from '../../controls/wait_line.js';
 import { openSheet } from '../../drawing/overlay.js';
@@ -24,20 +25,20 @@ export function openPromptRows(root, store) {
   const sheet = openSheet(
     root,
     {
-      title: 'Predictions at every prompt position',
+      title: say('prompt_rows.predictions_at_every_prompt_position'),
       name: 'prompt-rows',
       wide: true,
-      hint: 'Prefill can give logits at every prompt position. Generation uses the last row only; these are all of them.',
+      hint: say('prompt_rows.prefill_can_give_logits_at'),
     },
-    (body) => body.append(waitLine(store, 'Reading the prompt’s rows')),
+    (body) => body.append(waitLine(store, say('prompt_rows.reading_the_prompts_rows'))),
   );
   store
     .send('prompt_rows')
     .then((answer) => {
       for (const [id, piece] of Object.entries(answer.pieces ?? {})) store.pieces.set(Number(id), piece);
-      const columns = ['position', 'after', 'came next', 'its probability', '1st', '2nd', '3rd', '4th'];
+      const columns = ['position', 'after', say('prompt_rows.came_next'), say('prompt_rows.its_probability'), '1st', '2nd', '3rd', '4th'];
       const rows = (answer.rows ?? answer).map((row) => promptRowCells(store, row));
-      sheet.body.replaceChildren(tableTwin(columns, rows, 'Raw probabilities, before sampling'));
+      sheet.body.replaceChildren(tableTwin(columns, rows, say('prompt_rows.raw_probabilities_before_sampling')));
     })
     .catch((error) => sheet.body.replaceChildren(make('p.error-words', {}, error.message)));
 }

@@ -8,6 +8,7 @@
  * For tests: .strip .chip[data-position][data-id][data-role][data-standing], .fold, .strip-pending, .strip-text
  */
 
+import { say } from '../../drawing/say.js';
 import { afterWrites } from '../../drawing/draw_pass.js';
 import { keepFromTranslators, make, setChildren, setText } from '../../drawing/dom.js';
 import { renderToken, quotedToken, hexSign } from '../../drawing/pieces.js';
@@ -54,16 +55,16 @@ export class TokenStrip {
     this.chips = new Map();
     this.opened = [];
     this.sid = null;
-    this.line = make('div.strip', { role: 'group', 'aria-label': 'Tokens in order' });
-    this.prompt = make('div.strip-part.of-prompt', { role: 'group', 'aria-label': 'Prompt' });
-    this.run = make('div.strip-part.of-run', { role: 'group', 'aria-label': 'Generated' });
-    this.empty = make('p.strip-empty', {}, 'No tokens yet. Prefill a prompt, then press Space: one press, one token.');
+    this.line = make('div.strip', { role: 'group', 'aria-label': say('token_strip.tokens_in_order') });
+    this.prompt = make('div.strip-part.of-prompt', { role: 'group', 'aria-label': say('token_strip.prompt') });
+    this.run = make('div.strip-part.of-run', { role: 'group', 'aria-label': say('token_strip.generated') });
+    this.empty = make('p.strip-empty', {}, say('token_strip.no_tokens_yet_prefill_a'));
     this.text = keepFromTranslators(make('span.strip-said'));
     this.live = make('p.visually-hidden', { 'aria-live': 'polite' });
     this.divider = make('span.strip-divider', {
       role: 'separator',
-      'aria-label': 'end of the prompt',
-      title: 'The prompt ends here',
+      'aria-label': say('token_strip.end_of_the_prompt'),
+      title: say('token_strip.the_prompt_ends_here'),
     });
     this.pending = make('span.strip-pending', { hidden: true });
     this.reading = make('p.strip-text', {}, this.text);
@@ -155,8 +156,8 @@ export class TokenStrip {
   #fold(from, to) {
     return make(
       'button.fold',
-      { data: { from, to }, title: 'Show more of them' },
-      `… ${formatCount(to - from)} tokens …`,
+      { data: { from, to }, title: say('token_strip.show_more_of_them') },
+      say('token_strip.tokens', { value: formatCount(to - from) }),
     );
   }
 
@@ -178,7 +179,7 @@ export class TokenStrip {
     const now = standing(store, position);
     if (chip.dataset.standing !== now) {
       chip.dataset.standing = now;
-      const words = `${quotedToken(token)}, id ${token.id}, position ${position}, ${ROLE_WORDS[token.role]}, ${STANDING_WORDS[now]}`;
+      const words = say('token_strip.id_position', { token: quotedToken(token), id: token.id, position, value: ROLE_WORDS[token.role], value_2: STANDING_WORDS[now] });
       chip.title = words; // the name is what is seen: text, position, id; this describes it
       chip.setAttribute('aria-pressed', String(now === 'drawn'));
     }
@@ -191,7 +192,7 @@ export class TokenStrip {
     const hex = this.store.selected?.pending ?? '';
     this.pending.hidden = !hex;
     if (!hex) return;
-    setText(this.pending, `${hexSign(hex)} waits for the rest of its character`);
+    setText(this.pending, say('token_strip.waits_for_the_rest_of', { hex: hexSign(hex) }));
     nodes.push(this.pending);
   }
 
@@ -218,7 +219,7 @@ export class TokenStrip {
             ...fedText(store.tokens.slice(0, store.promptLength), isChat),
             make(isChat ? 'bdi.said' : 'span.said', {}, lastPart(step.text, 300)),
             step.held
-              ? make('bdi.said-held', { title: 'Held back: a stop string may be completing' }, step.held)
+              ? make('bdi.said-held', { title: say('token_strip.held_back_a_stop_string') }, step.held)
               : null,
           ].filter(Boolean)
         : []),
@@ -226,7 +227,7 @@ export class TokenStrip {
     if (step && store.sel.follow && this.spoken !== `${this.sid}/${step.index}`) {
       this.spoken = `${this.sid}/${step.index}`;
       const token = store.tokens[drawnPosition(store, step.index)];
-      setText(this.live, `Step ${step.index}: ${quotedToken(token)}`);
+      setText(this.live, say('token_strip.step', { index: step.index, token: quotedToken(token) }));
     }
   }
 
