@@ -22,14 +22,14 @@ export class Trials {
   /** @param {HTMLElement} root for the buttons @param {() => void} onChange */
   constructor(root, onChange) {
     const button = (name, face, words, title, act) =>
-      make('button.lp-toggle', { data: { trial: name }, title, 'aria-label': title, onclick: () => { act(); onChange(); } },
-        face, make('span', {}, words));
+      make('button.lp-toggle', { data: { trial: name }, title, onclick: () => { act(); onChange(); } }, face, make('span', {}, words));
     this.said = make('span.visually-hidden', { role: 'status' });
     root.append(
       button('again', icon('dice', 15), say('sampling.again'), say('sampling.again_title'), () => { this.u = Math.random(); }),
       button('hundred', make('b', {}, `×${HUNDRED}`), say('sampling.hundred'), say('sampling.hundred_title', { count: HUNDRED }), () => this.#throw()),
       this.said,
     );
+    root.firstChild.setAttribute('aria-label', say('sampling.again')); // its words are hidden where there is no room for them
   }
 
   /** Another step is looked at: what was tried on the last one is over. */
