@@ -87,6 +87,8 @@ class StepPage:
         return int(self.shown("step"))
 
     def wait_for_steps(self, count: int) -> StepPage:
+        """So many of this tab's own; a step that was recorded earlier is none."""
+        expect(self.root).to_have_attribute("data-recorded", "false")
         expect(self.root).to_have_attribute("data-steps", str(count))
         return self
 
