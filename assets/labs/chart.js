@@ -2,7 +2,9 @@
  * A chart above the fold of a lab: lines and points, or bars. It is small, keeps its height from the start, and is drawn
  * anew in place. Python has placed everything: what arrives are fractions of the plot, 0 to 1, and words.
  *
- * State for tests, on .lab-chart: data-kind, and data-drawn (how often it was drawn).
+ * Arrow keys read the values one after the other, and a button shows all of them as a table in the chart's place.
+ *
+ * State for tests, on .lab-chart: data-kind, and data-drawn (how often it was drawn); .lab-said, .lab-table
  */
 
 import { make } from '../step_page/drawing/dom.js';
@@ -33,6 +35,8 @@ class LabChart {
     this.box = make('figure.lab-chart');
     this.root.replaceChildren(this.box);
     this.tip = makeTooltip(this.root);
+    this.said = make('p.lab-said', { role: 'status' });
+    this.root.append(this.said);
     this.drawn = 0;
     this.sized = new ResizeObserver(() => this.plot && this.#plot());
     this.sized.observe(this.box);
@@ -44,8 +48,9 @@ class LabChart {
     this.data = data;
     this.plot = null;
     const body = data.kind === 'bars' ? this.#bars() : this.#lines();
+    this.cursor = -1;
     this.box.replaceChildren(
-      make('figcaption', {}, make('b', {}, data.title), make('span', {}, data.note)), this.#legend(), body);
+      make('figcaption', {}, make('b', {}, data.title), make('span', {}, data.note), this.#tableButton(body)), this.#legend(), body);
     Object.assign(this.box.dataset, { kind: data.kind, drawn: (this.drawn += 1) });
     if (this.plot) this.#plot();
   }
@@ -53,6 +58,44 @@ class LabChart {
   destroy() {
     this.sized.disconnect();
     this.tip.hide();
+  }
+
+  /** The same numbers as a table, in the chart's place. */
+  #tableButton(body) {
+    const rows = chartRows(this.data);
+    const label = `${this.data.title}: the same numbers as a table`;
+    const button = make('button.lab-table-button', { 'aria-pressed': 'false', 'aria-label': `table. ${label}`, title: label, onclick: () => {
+      const isOn = button.getAttribute('aria-pressed') !== 'true';
+      button.setAttribute('aria-pressed', String(isOn));
+      if (isOn) body.replaceWith(table);
+      else table.replaceWith(body);
+    } }, 'table');
+    const table = make('div.lab-table', { tabIndex: 0, role: 'region', 'aria-label': label },
+      make('table', {}, make('tbody', {}, ...rows.map((row) => make('tr', {}, ...row.map((cell) => make('td', {}, cell)))))));
+    return rows.length ? button : '';
+  }
+
+  /** Arrow keys go from value to value. @param {() => Array<() => string[]>} stops each shows itself and gives its words */
+  #readBy(node, stops) {
+    node.setAttribute('tabindex', '0');
+    node.addEventListener('keydown', (event) => {
+      const all = stops();
+      const to = { ArrowRight: this.cursor + 1, ArrowLeft: this.cursor - 1, Home: 0, End: all.length - 1 }[event.key];
+      if (to === undefined || !all.length) return;
+      event.preventDefault();
+      this.cursor = Math.max(0, Math.min(all.length - 1, to));
+      this.said.textContent = all[this.cursor]().filter(Boolean).join(', ');
+    });
+    node.addEventListener('blur', () => this.#away());
+  }
+
+  /** Every place that has words, from left to right. */
+  #places() {
+    const box = this.plot.getBoundingClientRect();
+    const worded = [...this.data.points.filter(({ words }) => words), ...this.data.lines.filter(({ words }) => words.length)];
+    const all = worded.flatMap(({ at }) => (Array.isArray(at[0]) ? at : [at])).sort((a, b) => a[0] - b[0]);
+    const apart = all.filter(([x], i) => !i || x !== all[i - 1][0]);
+    return apart.map(([x, y]) => () => this.#look({ clientX: box.left + this.x(x), clientY: box.top + this.y(y) }));
   }
 
   #legend() {
@@ -72,6 +115,7 @@ class LabChart {
     this.plot = shape('svg', { role: 'img', 'aria-label': this.data.alt });
     this.plot.addEventListener('pointermove', (event) => this.#look(event));
     this.plot.addEventListener('pointerleave', () => this.#away());
+    this.#readBy(this.plot, () => (this.mark ? this.#places() : []));
     const host = make('div.lab-plot', {}, make('span.lab-axis', {}, this.data.y.title));
     host.append(this.plot);
     return host;
@@ -147,27 +191,31 @@ class LabChart {
     return shape('text', { class: 'halo label', x: x + (toTheLeft ? -16 : 16), y: base, 'text-anchor': toTheLeft ? 'end' : 'start' }, words);
   }
 
+  /** @returns {string[]} what is shown, in words */
   #look(event) {
-    if (!this.mark) return;
+    if (!this.mark) return [];
     const box = this.plot.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
     const near = ({ at }) => Math.hypot(this.x(at[0]) - x, this.y(at[1]) - y);
     const point = this.data.points.filter((one) => one.words && near(one) < REACH).sort((a, b) => near(a) - near(b))[0];
     if (point) return this.#show(event, point.name, [['', point.words]], [point]);
     const lines = this.data.lines.filter((line) => line.words.length);
-    if (!lines.length) return this.#away();
+    if (!lines.length) {
+      this.#away();
+      return [];
+    }
     const found = lines.map((line) => {
       const i = line.at.reduce((best, [at], n) => (Math.abs(this.x(at) - x) < Math.abs(this.x(line.at[best][0]) - x) ? n : best), 0);
       return { name: line.name, words: line.words[i], where: line.wheres[i], at: line.at[i], colour: line.colour };
     });
-    this.#show(event, found[0].where, found.map(({ name, words }) => [name, words]), found);
-    return undefined;
+    return this.#show(event, found[0].where, found.map(({ name, words }) => [name, words]), found);
   }
 
   #show(event, title, rows, marked) {
     this.mark.replaceChildren(...marked.map(({ at, colour }) =>
       shape('circle', { cx: this.x(at[0]), cy: this.y(at[1]), r: 6, fill: ink(colour), stroke: 'var(--card)', 'stroke-width': 2 })));
     this.tip.show(event.clientX, event.clientY, title, rows);
+    return [title, ...rows.map((row) => row.filter(Boolean).join(' '))];
   }
 
   #away() {
@@ -179,7 +227,15 @@ class LabChart {
     const rows = this.data.rows.map(({ name, detail, parts, said, strong }) => make(`div.lab-bar${strong ? '.strong' : ''}`, {},
       make('div.lab-bar-name', {}, make('b', {}, name), make('span', {}, detail)),
       make('div.lab-track', {}, ...parts.map((part) => this.#part(part)), make('b', {}, said))));
-    return make('div.lab-bars', { role: 'img', 'aria-label': this.data.alt }, ...rows);
+    const bars = make('div.lab-bars', { role: 'img', 'aria-label': this.data.alt }, ...rows);
+    const parts = this.data.rows.flatMap((row) => row.parts.map((part) => [row.name, part]));
+    this.#readBy(bars, () => [...bars.querySelectorAll('.lab-track > i')].map((node, i) => () => {
+      const { left, bottom } = node.getBoundingClientRect();
+      const [bar, { name, words }] = parts[i];
+      this.tip.show(left, bottom, name, [['', words]]);
+      return [bar, name, words];
+    }));
+    return bars;
   }
 
   #part({ share, colour, name, words, hollow }) {
@@ -188,6 +244,15 @@ class LabChart {
     node.addEventListener('pointerleave', () => this.tip.hide());
     return node;
   }
+}
+
+/** Every value of a chart as a row: where, what, how much. */
+function chartRows({ kind, rows, lines, points }) {
+  if (kind === 'bars') return rows.flatMap(({ name, parts, said }) => [[name, '', said], ...parts.map((part) => [name, part.name, part.words])]);
+  return [
+    ...points.filter(({ words }) => words).map(({ name, words }) => ['', name, words]),
+    ...lines.flatMap(({ name, words, wheres }) => words.map((word, i) => [wheres[i], name, word])),
+  ];
 }
 
 const labCharts = new WeakMap();
