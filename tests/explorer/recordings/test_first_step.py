@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 ANEW = "record it anew: python -m explorer.recordings.first_step"
 MOST_BYTES = 40_000
-MEASURED = {"timing_ms", "process_bytes", "device_allocated_bytes"}  # of the machine it was recorded on
+MEASURED = {"timing_ms", "process_bytes", "device_allocated_bytes", "machine"}  # of the machine it was recorded on
 DRAWN_AT_RANDOM = {"epoch"}
 LOGITS_DIFFER_BY = 2e-3  # another machine multiplies in another order
 
