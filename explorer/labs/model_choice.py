@@ -138,7 +138,7 @@ def _pasted() -> ChosenModel | None:
 
 def name_of(config: Mapping[str, Any]) -> str:
     """What to call a pasted model: the name it gives itself where that looks like one, and like no address."""
-    for given, before in ((config.get("_name_or_path"), ""), (config.get("model_type"), "pasted ")):
+    for given, before in ((config.get("_name_or_path"), ""), (config.get("model_type"), "Pasted ")):
         if isinstance(given, str) and NAME.fullmatch(given) and not given.lower().startswith("www."):
             return before + given
-    return "pasted config"
+    return "Pasted config"

@@ -373,10 +373,10 @@ def test_a_type_that_is_not_known_is_refused_where_a_field_may_say_what_is_cache
     ("config", "name"),
     [
         ({"_name_or_path": "meta-llama/Llama-3.1-8B"}, "meta-llama/Llama-3.1-8B"),
-        ({"model_type": "llama"}, "pasted llama"),
-        ({"model_type": "https://evil.example"}, "pasted config"),
-        ({"_name_or_path": "www.evil.example/x", "model_type": "www.evil.example"}, "pasted config"),
-        ({"_name_or_path": 5, "model_type": ["x"]}, "pasted config"),
+        ({"model_type": "llama"}, "Pasted llama"),
+        ({"model_type": "https://evil.example"}, "Pasted config"),
+        ({"_name_or_path": "www.evil.example/x", "model_type": "www.evil.example"}, "Pasted config"),
+        ({"_name_or_path": 5, "model_type": ["x"]}, "Pasted config"),
     ],
 )
 def test_a_pasted_model_is_called_what_it_calls_itself_unless_that_is_an_address(config, name):
