@@ -8,10 +8,10 @@ import { say } from '../drawing/say.js';
 import { make, setText } from '../drawing/dom.js';
 
 export class LinkQuestion {
-  /** @param {(words: string) => void} say where a refusal is read */
-  constructor(root, store, say) {
+  /** @param {(words: string) => void} refuse where a refusal is read */
+  constructor(root, store, refuse) {
     this.store = store;
-    this.say = say;
+    this.refuse = refuse;
     this.words = make('span');
     this.load = make('button.link-load', { onclick: () => this.#answer(true) });
     this.without = make('button.link-without', { onclick: () => this.#answer(false) }, say('link_question.go_on_with_the_model'));
@@ -30,11 +30,11 @@ export class LinkQuestion {
   }
 
   async #answer(load) {
-    this.say('');
+    this.refuse('');
     try {
       await this.store.send('follow_link', { load });
     } catch (error) {
-      this.say(error.message);
+      this.refuse(error.message);
     }
   }
 }
