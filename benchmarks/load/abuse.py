@@ -34,10 +34,10 @@ FLOOD = 10_000
 
 
 class Abuser:
-    """One tab. `rounds` counts what it got done; what is refused, for good reason, is counted as well."""
+    """One tab. `rounds` counts what was answered, `refused` what of that was refused."""
 
     def __init__(self, url: str, seed: int) -> None:
-        self.rounds = 0
+        self.rounds = self.refused = 0
         self._url = url
         self._random = random.Random(seed)
         self._page: Page | None = None
@@ -85,6 +85,7 @@ class Abuser:
         assert self._page is not None, "a page is opened first"
         answer = await asyncio.wait_for(self._page.send(op, **args), PATIENCE_S)
         self.rounds += 1
+        self.refused += answer.error is not None
         return answer
 
 
@@ -99,7 +100,8 @@ class Act:
 ACTS: Mapping[str, Act] = {
     "checks of 1,000 tokens": Act(ARTICLE_PHRASES, lambda one: one.again("check")),
     "short checks": Act(2, lambda one: one.again("check")),
-    "layer times": Act(2, lambda one: one.again("layer_times", step=0)),
+    "layer times": Act(2, lambda one: one.again("layer_times", step=1)),
+    "the blocks of a step": Act(2, lambda one: one.again("blocks", step=1)),
     "prefills of 1,000 tokens": Act(2, lambda one: one.prefill(ARTICLE_PHRASES)),
     "maps of 1,000 tokens": Act(ARTICLE_PHRASES, lambda one: one.again("triangle", layer=0, head=0)),
     "rows of 1,000 tokens": Act(ARTICLE_PHRASES, lambda one: one.again("prompt_rows")),
@@ -137,7 +139,8 @@ async def _beside(url: str, acts: Mapping[str, Act], seconds: float, seed: int) 
 async def _row(name: str, act: Act, abuser: Abuser, seen: Seen, seconds: float) -> Row:
     await abuser.open()
     await abuser.prefill(act.phrases)
-    abuser.rounds = 0
+    await abuser.again("step")
+    abuser.rounds = abuser.refused = 0
     began = time.perf_counter()
     await asyncio.sleep(seconds)
     looping = asyncio.create_task(_loop(act, abuser))
@@ -156,6 +159,7 @@ async def _row(name: str, act: Act, abuser: Abuser, seen: Seen, seconds: float) 
         "clicks_before": float(len(before)),
         "clicks_during": float(len(during)),
         "rounds": float(abuser.rounds),
+        "refused": float(abuser.refused),
     }
     slower = [percentile(during, share) / max(1e-9, percentile(before, share)) for share in (0.95, 0.5)]
     what = f"eight students beside {name}: click to token, 95th percentile, by that without"
