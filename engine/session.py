@@ -225,7 +225,7 @@ class DecodeSession(SessionRequests):
 
     def blocks(self, step: int) -> Future[Blocks]:
         """What the residual stream of a step's newest token went through in every layer: one replay of that token."""
-        return self._soon(lambda: blocks_at(self.engine.stepper.runner, self._state, step))
+        return self.run(lambda state: blocks_at(self.engine.stepper.runner, state, step))
 
     def what_if(self, step: int, sampling: SamplingParams) -> Future[tuple[Candidates, tuple[Stage, ...]]]:
         """The distribution of a step under other settings; no token is drawn again."""

@@ -7,6 +7,8 @@ those two are looked for that, added to what came in, make what went out. Where 
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
@@ -20,6 +22,7 @@ from engine.decode.session_state import SessionState
 from engine.forward.model_runner import ModelRunner
 
 LEAST_OFF = 1e-4  # of what went out, that the sum may miss it by
+LAYERS_AT_ONCE = 6  # whose numbers are made before others are let in
 ROUNDINGS = 8  # units of the number format that it may miss it by
 
 
@@ -39,46 +42,55 @@ class _Branches:
     middle: Tensor | None
 
 
-def blocks_at(runner: ModelRunner, state: SessionState, step: int) -> Blocks:
+def blocks_at(runner: ModelRunner, state: SessionState, step: int) -> Generator[None, None, Blocks]:
     """The blocks of a step's newest token: it is fed once more against the cached prefix, and nothing is written.
 
     Others are not let in between its layers, as they are not in a step: with hooks in place their own layers would go
-    another way. Raises UnknownStep.
+    another way. They are behind the replay, and between the layers whose numbers are made then. Raises UnknownStep.
     """
     record = state.require_step(step)
-    layers, position = decoder_layers(runner), record.kv_len - 1
-    head: nn.Module | None = runner.model.get_output_embeddings()  # type: ignore[no-untyped-call]
-    read: list[Tensor] = []
-    with noting(list(layers)) as noted:
-        watch = None if head is None else head.register_forward_pre_hook(lambda _, args: read.append(args[0][0, -1]))
-        try:
-            replayed = runner.replay(
-                state.store,
-                [state.token_ids[position]],
-                position,
-                logit_rows="last",
-                lets_others_in=False,
-                on_attention=lambda layer, *tensors: noted[layer].note_attention(*tensors),
-            )
-        finally:
-            if watch is not None:
-                watch.remove()
+    layers = decoder_layers(runner)
+    noted, read, logits = _replay(runner, state, list(layers), record.kv_len - 1)
+    yield
     rotates = any("rotary" in name for name, _ in runner.model.named_modules())
     found = [_branches(calls) for calls in noted]
     closed = "" if all(found) else UNKNOWN_SUM
-    each = [
-        _norms(calls, branches if not closed else None, rotates) for calls, branches in zip(noted, found, strict=True)
-    ]
+    each: list[BlockNorms] = []
+    for calls, branches in zip(noted, found, strict=True):
+        if len(each) % LAYERS_AT_ONCE == 0:
+            yield
+        each.append(_norms(calls, branches if not closed else None, rotates))
     return Blocks(
         step=step,
         hidden=0 if noted[0].entered is None else noted[0].entered.numel(),
         norm_name=_norm_name(layers[0]),
         layers=tuple(each),
         final_norm=norm_of(read[0]) if read else None,
-        logits=norm_of(replayed.logits[-1]),
-        vocabulary=replayed.logits.shape[-1],
+        logits=norm_of(logits),
+        vocabulary=logits.shape[-1],
         closed=closed,
     )
+
+
+def _replay(
+    runner: ModelRunner, state: SessionState, layers: list[nn.Module], position: int
+) -> tuple[list[LayerCalls], list[Tensor], Tensor]:
+    """What ran in each layer for the token at `position`, what the head read, and the row of logits (V)."""
+    head: nn.Module | None = runner.model.get_output_embeddings()  # type: ignore[no-untyped-call]
+    read: list[Tensor] = []
+    with noting(layers) as noted, ExitStack() as hooks:
+        if head is not None:
+            watch = head.register_forward_pre_hook(lambda _, args: read.append(args[0][0, -1]))
+            hooks.callback(watch.remove)
+        replayed = runner.replay(
+            state.store,
+            [state.token_ids[position]],
+            position,
+            logit_rows="last",
+            lets_others_in=False,
+            on_attention=lambda layer, *tensors: noted[layer].note_attention(*tensors),
+        )
+    return noted, read, replayed.logits[-1]
 
 
 def _branches(calls: LayerCalls) -> _Branches | None:
