@@ -23,7 +23,8 @@ export class Surprisal {
   on = false;
   asking = false;
   error = '';
-  #prompt = null; // {key, bits}: of each prompt token; the first has none
+  #answer = { key: '', bits: [] }; // of each prompt token, once they have come; the first has none
+  #key = ''; // of the prompt on screen
 
   constructor(store) {
     this.store = store;
@@ -32,41 +33,36 @@ export class Surprisal {
   toggle() {
     this.on = !this.on;
     this.error = '';
-    this.changed();
+    this.#changed();
   }
 
-  changed() {
+  #changed() {
     this.store.emit(new Set(['surprisal']));
   }
 
-  /** Ask for the prompt's part, once for a prompt. */
+  /** Before a drawing, while it is on: which prompt this is, whose part is asked for once. */
   async sync() {
+    if (!this.on) return;
     const { store } = this;
-    const key = this.#key;
-    if (!this.on || !key || this.asking || this.#prompt?.key === key || this.error) return;
+    const isHere = store.steps.length > 0 && !store.recording;
+    const key = (this.#key = isHere ? `${store.session?.sid}/${store.tokens.slice(0, store.promptLength).map(({ id }) => id).join(' ')}` : '');
+    if (!key || this.asking || this.#answer.key === key || this.error) return;
     this.asking = true;
     try {
       const rows = store.promptLength > 1 ? (await store.send('prompt_rows')).rows : [];
-      this.#prompt = { key, bits: [null, ...rows.slice(0, -1).map((row) => bitsOf(row.actual_next_prob))] };
+      this.#answer = { key, bits: [null, ...rows.slice(0, -1).map((row) => bitsOf(row.actual_next_prob))] };
     } catch (error) {
       this.error = error.message ?? String(error);
     }
     this.asking = false;
-    this.changed();
-  }
-
-  /** Which run's prompt it is; '' where there is none, or only a recording of one. */
-  get #key() {
-    const { store } = this;
-    if (!store.steps.length || store.recording) return '';
-    return `${store.session?.sid}/${store.tokens.slice(0, store.promptLength).map(({ id }) => id).join(' ')}`;
+    this.#changed();
   }
 
   /** @returns {number|null} of the token at a position; null where it has none, or it is not here yet */
   at(position) {
     const { store } = this;
     if (position >= store.promptLength) return bitsOf(store.steps[position - store.promptLength]?.draw.raw_prob ?? null);
-    return this.#prompt?.key === this.#key ? (this.#prompt.bits[position] ?? null) : null;
+    return this.#answer.key === this.#key ? (this.#answer.bits[position] ?? null) : null;
   }
 
   /** @returns {{prompt, generated, all}} each as `perplexityOf` gives it */

@@ -47,12 +47,12 @@ export function blockBoxes(blocks, index, keys) {
   return { attention, mlp, isParallel };
 }
 
-const residual = (name, hidden, norm) => box(name, say('boxes.residual_stream'), width(hidden), one(norm), { isResidual: true });
+const residual = (name, hidden, norm) => box(name, 'residual stream', width(hidden), one(norm), { isResidual: true });
 const norm = (blocks, value) => (value === null ? [] : [box(blocks.norm_name, 'RMSNorm', width(blocks.hidden), one(value))]);
 
 /** `both`: what attention added, where both branches are added at once. */
 function sum(hidden, after, added, of, both = null) {
-  return box(say('block.sum'), say('boxes.residual_stream'), width(hidden), one(after), { isResidual: true, sum: { added, of, both } });
+  return box(say('block.sum'), 'residual stream', width(hidden), one(after), { isResidual: true, sum: { added, of, both } });
 }
 
 function attentionBoxes(blocks, layer, keys) {
@@ -65,7 +65,7 @@ function attentionBoxes(blocks, layer, keys) {
     box('q k v', 'q k v', [shapes, shared].filter(Boolean).join(' · '), layer.is_rotated ? [['v', layer.value]] : [...turned, ['v', layer.value]]),
     ...(layer.is_rotated ? [box('RoPE', 'RoPE', say('block.rotated', { position: formatCount(keys - 1) }), turned)] : []),
     box(say('block.attention'), 'attention', say('block.heads_read', { heads: queries, read }), one(layer.attended)),
-    ...(layer.projected === null ? [] : [box(say('block.projection'), say('boxes.output_projection'), say('block.matrix', { from: formatCount(queries * valueWide), to: formatCount(blocks.hidden) }), one(layer.projected))]),
+    ...(layer.projected === null ? [] : [box(say('block.projection'), 'output projection', say('block.matrix', { from: formatCount(queries * valueWide), to: formatCount(blocks.hidden) }), one(layer.projected))]),
     ...norm(blocks, layer.attention_norm),
   ];
 }

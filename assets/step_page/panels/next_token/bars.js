@@ -146,9 +146,9 @@ export class BarList {
     row.node.dataset.samples = counts ? String(count) : '';
     setText(row.count, counts ? String(count) : '');
     row.dots.hidden = !count;
+    if (!counts) return '';
     row.dots.style.width = `${((100 * count) / HUNDRED / top).toFixed(3)}%`;
     row.dots.style.backgroundSize = `${(100 / Math.max(1, count)).toFixed(3)}% 100%`;
-    if (!counts) return '';
     return `, ${say('sampling.count', { count, of: HUNDRED, expected: prob === null ? '–' : (HUNDRED * prob).toFixed(1) })}`;
   }
 

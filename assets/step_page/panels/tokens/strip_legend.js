@@ -16,8 +16,12 @@ import { ROLE_WORDS, STANDING_WORDS } from '../../store/roles.js';
 
 const MOST_BITS = 12; // this and more has the strongest colour
 
+const painted = new WeakMap(); // chip -> the bits it shows; most drawings change none
+
 /** A chip in the colour of its surprisal, which takes the place of its id; as ever where `bits` is undefined. */
 export function paintSurprisal(chip, { id }, position, bits) {
+  if (painted.get(chip) === bits) return;
+  painted.set(chip, bits);
   const isOn = bits !== undefined;
   chip.classList.toggle('shows-bits', isOn && bits !== null);
   chip.style.setProperty('--bits', isOn && bits !== null ? Math.min(1, bits / MOST_BITS).toFixed(3) : '');
@@ -53,7 +57,6 @@ export class StripLegend {
     this.button.hidden = !this.store.steps.length;
     this.roles.hidden = on;
     this.scale.hidden = !on;
-    this.surprisal.sync();
     if (on) setText(this.said, this.#words());
   }
 

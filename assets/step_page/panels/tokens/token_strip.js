@@ -109,6 +109,7 @@ export class TokenStrip {
       this.sid = store.session?.sid ?? null;
       this.opened = [];
     }
+    this.surprisal.sync();
     const focus = this.#focus;
     const prompt = [];
     const run = [];
