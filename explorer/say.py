@@ -28,10 +28,11 @@ class Say:
 
 def words_beside(file: str) -> Say:
     """The words of the folder that `file` lies in."""
-    return Say(_read(Path(file).resolve().parent / "words.toml"))
+    return Say(read_words(Path(file).resolve().parent / "words.toml"))
 
 
 @functools.cache
-def _read(file: Path) -> Mapping[str, str]:
+def read_words(file: Path) -> Mapping[str, str]:
+    """Every sentence of a words.toml by its name, "section.name"."""
     sections = tomllib.loads(file.read_text(encoding="utf-8"))
     return {f"{section}.{name}": words for section, named in sections.items() for name, words in named.items()}

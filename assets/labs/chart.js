@@ -9,6 +9,7 @@
 
 import { make } from '../step_page/drawing/dom.js';
 import { themeOf } from '../step_page/drawing/palette.js';
+import { tableTwin } from '../step_page/drawing/table_twin.js';
 import { makeTooltip } from '../step_page/drawing/tooltip.js';
 
 const CHART_NS = 'http://www.w3.org/2000/svg';
@@ -70,8 +71,8 @@ class LabChart {
       if (isOn) body.replaceWith(table);
       else table.replaceWith(body);
     } }, 'table');
-    const table = make('div.lab-table', { tabIndex: 0, role: 'region', 'aria-label': label },
-      make('table', {}, make('tbody', {}, ...rows.map((row) => make('tr', {}, ...row.map((cell) => make('td', {}, cell)))))));
+    const table = make('div.lab-table', {},
+      tableTwin(['where', 'what', 'value'], rows, this.data.title));
     return rows.length ? button : '';
   }
 

@@ -6,22 +6,22 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from explorer.components.module_bundle import bundle_css, bundle_js, needed_for, read_sources
-from explorer.components.step_page import ASSETS
+from explorer.components.component_script import ASSETS, script_of
+from explorer.components.module_bundle import bundle_css, read_sources
 
 ENTRY = "labs/chart.js"
-COLOURS, OWN = "step_page/style/colours.css", "labs/chart.css"
+COLOURS, TWIN, OWN = "step_page/style/colours.css", "step_page/style/twin.css", "labs/chart.css"
 
 
 def script() -> str:
     """The component's one module: its own script, and what that uses of the Step page's drawing code."""
-    return bundle_js(needed_for(ENTRY, read_sources(ASSETS, ".js")), ENTRY)
+    return script_of(ENTRY)
 
 
 def styles() -> str:
-    """Its style sheet: the Step page's colours, under a name that is not the Step page's, then its own."""
+    """Its style sheet: the Step page's colours, under a name that is not the Step page's, its tables, then its own."""
     sheets = read_sources(ASSETS, ".css")
-    return bundle_css({COLOURS: sheets[COLOURS].replace(".loupe", ".lab-root"), OWN: sheets[OWN]})
+    return bundle_css({COLOURS: sheets[COLOURS].replace(".loupe", ".lab-root"), TWIN: sheets[TWIN], OWN: sheets[OWN]})
 
 
 _component = st.components.v2.component("loupe_lab_chart", css=styles(), js=script(), isolate_styles=True)

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import base64
 import json
-from pathlib import Path
 
 import streamlit as st
 
-from explorer.components.module_bundle import bundle_css, bundle_js, needed_for, read_sources
-from explorer.components.page_words import words_script
+from explorer.components.component_script import ASSETS, script_of
+from explorer.components.module_bundle import bundle_css, read_sources
 from explorer.glossary.glossary import terms
 from explorer.recordings.first_step import FILE as FIRST_STEP
 
-ASSETS = Path(__file__).resolve().parents[2] / "assets"
 ENTRY = "step_page/step_page.js"
 NAME = "loupe_step_page"
 KEY = "step_page"
@@ -31,10 +29,9 @@ def recorded_step() -> str:
 def page_script() -> str:
     """The page's scripts as one module, with the glossary, the page's sentences and a recorded step in front."""
     glossary = [{"name": t.name, "says": t.says, "how": t.how, "where": t.where} for t in terms()]
-    sources = needed_for(ENTRY, read_sources(ASSETS, ".js"))
     values = {"GLOSSARY": glossary, "RECORDED": recorded_step()}
     in_front = "".join(f"const {name} = {json.dumps(value)};\n" for name, value in values.items())
-    return f"{in_front}{words_script(sources.values())}{bundle_js(sources, ENTRY)}"
+    return f"{in_front}{script_of(ENTRY)}"
 
 
 _page = st.components.v2.component(

@@ -7,9 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.components.module_bundle import bundle_css, bundle_js, needed_for, read_sources
-from explorer.components.page_words import words_script
-from explorer.components.step_page import ASSETS
+from explorer.components.component_script import ASSETS, script_of
+from explorer.components.module_bundle import bundle_css, read_sources
 
 ENTRY = "labs/tile_walk.js"
 STYLES = ("step_page/style/colours.css", "labs/tile_walk.css")  # the page's colours, then its own
@@ -18,8 +17,7 @@ KEY = "tile_walk"
 
 def script() -> str:
     """The component's one module: its own script, and what that uses of the Step page's drawing code."""
-    sources = needed_for(ENTRY, read_sources(ASSETS, ".js"))
-    return f"{words_script(sources.values())}{bundle_js(sources, ENTRY)}"
+    return script_of(ENTRY)
 
 
 def styles() -> str:

@@ -12,8 +12,7 @@ const PLACE = /\{(\w+)\}/g;
  * @param {string} name section.name @param {Object<string, string|number>} values
  */
 export function say(name, values = {}) {
-  const [section, key] = name.split('.');
-  const sentence = WORDS[section]?.[key];
+  const sentence = WORDS[name];
   if (sentence === undefined) throw new Error(`words.toml has no ${name}`);
   return sentence.replace(PLACE, (_, place) => {
     if (values[place] === undefined) throw new Error(`${name} needs a value for {${place}}`);

@@ -7,7 +7,8 @@ import re
 import pytest
 from playwright.sync_api import Browser, Error
 
-from explorer.components.page_words import page_words
+from explorer.components.page_words import FILE
+from explorer.say import read_words
 from tests.explorer.components.js_page import SOURCES, js_page
 
 SAID = {
@@ -17,7 +18,7 @@ SAID = {
     for name in re.findall(r"\bsay\(\s*'([\w.]+)'", source)
     if not path.endswith("/say.js")
 }
-THERE = {f"{section}.{name}" for section, sentences in page_words().items() for name in sentences}
+THERE = set(read_words(FILE))
 
 
 def test_every_sentence_that_a_script_says_is_there():
