@@ -50,6 +50,7 @@ class LabChart {
     this.plot = null;
     const body = data.kind === 'bars' ? this.#bars() : this.#lines();
     this.cursor = -1;
+    this.box.classList.remove('as-table');
     this.box.replaceChildren(
       make('figcaption', {}, make('b', {}, data.title), make('span', {}, data.note), this.#tableButton(body)), this.#legend(), body);
     Object.assign(this.box.dataset, { kind: data.kind, drawn: (this.drawn += 1) });
@@ -68,6 +69,7 @@ class LabChart {
     const button = make('button.lab-table-button', { 'aria-pressed': 'false', 'aria-label': `table. ${label}`, title: label, onclick: () => {
       const isOn = button.getAttribute('aria-pressed') !== 'true';
       button.setAttribute('aria-pressed', String(isOn));
+      this.box.classList.toggle('as-table', isOn);
       if (isOn) body.replaceWith(table);
       else table.replaceWith(body);
     } }, 'table');
