@@ -37,6 +37,7 @@ import { buildStopInspector } from './panels/loop/stop_inspector.js';
 import { kvPanel } from './panels/kv_cache/kv_grid.js';
 import { attentionPanel } from './panels/attention/attention.js';
 import { nextTokenPanel } from './panels/next_token/next_token.js';
+import { lessonsOnPage } from './lessons/on_page.js';
 import { timingPanel } from './panels/time/timing.js';
 import { memoryPanel } from './panels/memory/memory.js';
 
@@ -87,7 +88,7 @@ class StepPage {
     const checks = new Checks(root, store);
     const share = new Share(store);
     const prompt = new PromptRow(place('section.prompt-row', { 'aria-label': say('step_page.prompt') }), store);
-    const first = new FirstScreen(store, prompt);
+    const first = new FirstScreen(store, prompt, () => this.lessons.isOn);
     const strip = new TokenStrip(place('section.strip-box', { 'aria-label': say('step_page.tokens') }), store, root);
     const turn = place('section.turn', { 'aria-label': say('step_page.one_turn_of_the_loop') });
     const stations = new Stations(turn, store, (selector) => this.flash(selector));
@@ -115,8 +116,10 @@ class StepPage {
     const slowStep = this.#buildSlowStep(turn, presenter, { stations, strip, ...panels });
     const player = new Player(root, place('footer.transport'), store, { prompt, presenter, slowStep, openStops });
     slowStep.held = new Set([strip, stations, ...Object.values(panels), player]);
+    const topBar = new TopBar(bar, root, store, [line.bar.node, share.button, presenter.button, settings.button, checks.button]);
+    this.lessons = lessonsOnPage(root, store, { player, presenter, panels, settings, checks, strip, topBar, stops: this.stops, block: this.block });
     return [
-      new TopBar(bar, root, store, [line.bar.node, share.button, presenter.button, settings.button, checks.button]),
+      topBar,
       prompt,
       strip,
       stations,
@@ -129,6 +132,7 @@ class StepPage {
       lines,
       line,
       player,
+      this.lessons,
     ];
   }
 

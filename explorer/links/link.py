@@ -66,6 +66,11 @@ class Link:
     fed: str | None = None
     notes: tuple[str, ...] = ()
 
+    def settings_at(self, step: int) -> Settings:
+        """The settings with which a step is taken."""
+        before = [at for at in self.history if at <= step]
+        return self.history[max(before)] if before else self.settings
+
     @property
     def is_empty(self) -> bool:
         """True where the URL asks for nothing."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.errors import EngineFault, LoupeError
-from explorer.operations import inspect_step, measurements, open_session, run_steps, share_with_host, undo
+from explorer.operations import inspect_step, lesson, measurements, open_session, run_steps, share_with_host, undo
 from explorer.operations.operation import Args, Operation, Running, Value
 from explorer.workspace.workspace import Workspace
 
@@ -20,7 +20,18 @@ log = logging.getLogger(__name__)
 LONG_S = 0.25  # what takes longer is shown with its progress, as often as this
 
 CANCELLABLE = frozenset(
-    {"hello", "prefill", "model", "follow_link", "prompt_rows", "undo", "check", "layer_times", "triangle"}
+    {
+        "hello",
+        "prefill",
+        "model",
+        "follow_link",
+        "lesson_run",
+        "prompt_rows",
+        "undo",
+        "check",
+        "layer_times",
+        "triangle",
+    }
 )
 
 OPERATIONS: Mapping[str, Operation] = {
@@ -47,6 +58,9 @@ OPERATIONS: Mapping[str, Operation] = {
     "triangle": inspect_step.triangle,
     "prompt_rows": inspect_step.prompt_rows,
     "check": inspect_step.check,
+    "lessons": lesson.lessons,
+    "lesson": lesson.lesson,
+    "lesson_run": lesson.lesson_run,
     "share": share_with_host.share,
     "measure_machine": measurements.measure_machine,
     "layer_times": measurements.layer_times,

@@ -154,19 +154,31 @@ def _without_its_tokens(link: Link, here: str) -> Link:
 def open_link(workspace: Workspace, link: Link) -> Running:
     """Do what a link says: its settings, and its tokens where it has any."""
     workspace.look = Look(link.layer, link.head)
-    first, stop = link.history.get(0, link.settings), workspace.hosting.bounded(link.stop)
+    stop, has_run = workspace.hosting.bounded(link.stop), link.prompt is not None and link.steps is not None
+    first = link.settings_at(0) if has_run else link.settings
     yield from run_steps.configure(workspace, Ahead(first.sampling, stop, first.seed))
-    if link.prompt is not None and link.steps is not None:
+    if link.prompt is not None and has_run:
         yield from run_steps.start_run(workspace, link.prompt, link.mode)
         _say_what_changed(workspace, link)
         yield from _forced(workspace, link, 0)
-        for index in range(1, link.steps + 1):
-            workspace.activity.words = ("replaying the link", index, link.steps)
+        yield from go_on(workspace, link)
+    workspace.dropped = None  # what a link replays on its way is no act of a person
+    return plain()
+
+
+def go_on(workspace: Workspace, link: Link) -> Running:
+    """Take the steps of a link that the run on screen has not taken yet, and put its settings in force."""
+    branch, stop = workspace.active, workspace.hosting.bounded(link.stop)
+    steps = 0 if link.steps is None else link.steps
+    if branch is not None and branch.newest < steps:
+        now = link.settings_at(branch.newest + 1)
+        yield from run_steps.configure(workspace, Ahead(now.sampling, stop, now.seed))
+        for index in range(branch.newest + 1, steps + 1):
+            workspace.activity.words = ("replaying the link", index, steps)
             if workspace.activity.cancelled or not (yield from _again(workspace, link, index)):
                 break
     now = link.settings
     yield from run_steps.configure(workspace, Ahead(now.sampling, stop, now.seed))
-    workspace.dropped = None  # what a link replays on its way is no act of a person
     return plain()
 
 

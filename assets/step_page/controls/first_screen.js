@@ -7,10 +7,11 @@
  */
 
 export class FirstScreen {
-  /** @param {import('./prompt.js').PromptRow} prompt */
-  constructor(store, prompt) {
+  /** @param {import('./prompt.js').PromptRow} prompt @param {() => boolean} hasLesson whether a lesson begins the run */
+  constructor(store, prompt, hasLesson) {
     this.store = store;
     this.prompt = prompt;
+    this.hasLesson = hasLesson;
     const { query, session } = store.memory.greeting();
     if (!query && !session) store.showRecording(); // else the tab's own run may be there in a moment
   }
@@ -30,7 +31,7 @@ export class FirstScreen {
 
   get #isNew() {
     const { store, prompt } = this;
-    const isUntouched = !prompt.edited && !store.line.pending('prefill');
+    const isUntouched = !prompt.edited && !store.line.pending('prefill') && !this.hasLesson();
     return store.how === 'new' && !store.hasRun && !store.notice && !store.memory.greeting().session && isUntouched;
   }
 }

@@ -21,6 +21,8 @@ export const KEY_MAP = [
   { keys: ['z'], shown: 'Z', act: 'undo', says: say('keys.undo_the_last_forced_token') },
   { keys: ['b'], shown: 'B', act: 'present', says: say('present.key') },
   { keys: ['1', '2', '3', '4', '5'], shown: '1 … 5', act: 'panel', says: say('present.key_panel') },
+  { keys: ['PageDown'], shown: say('keys.page_down'), act: 'nextScene', says: say('lesson.key_next') },
+  { keys: ['PageUp'], shown: say('keys.page_up'), act: 'sceneBefore', says: say('lesson.key_back') },
   { keys: ['?'], shown: '?', act: 'help', says: say('keys.this_list') },
   { keys: ['Escape'], shown: say('keys.esc'), act: 'close', says: say('present.key_close') },
 ];

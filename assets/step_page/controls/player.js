@@ -47,9 +47,14 @@ export class Player {
       ...Object.fromEntries(KEYED.map((act) => [act, () => this.act(act)])),
       present: () => presenter.toggle(),
       panel: (key) => presenter.chooseByKey(key),
+      nextScene: () => (this.lessons.isOn ? this.lessons.next() : false),
+      sceneBefore: () => (this.lessons.isOn ? this.lessons.back() : false),
       close: () => this.#closeOrPause(),
     });
   }
+
+  /** @type {import('../lessons/lesson_player.js').LessonPlayer} set by the page; a clicker's page keys lead through it */
+  lessons = null;
 
   /** One act, from a button or a key. */
   act(act) {
@@ -61,6 +66,7 @@ export class Player {
     }
     if (act === 'branches') return undefined; // its popover listens by itself
     if (act === 'help') return openHelp(this.page);
+    if (act === 'tour') return this.lessons.open('tour');
     if (store.recording) return this.note.say(say('first.not_yet'), 'hint');
     if (act === 'undo') return this.#undo();
     if (act === 'step') return this.#step();

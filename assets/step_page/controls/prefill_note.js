@@ -2,12 +2,15 @@
  * What the prefill did, in the scrubber's place: there is one step, so nothing to scrub, until the next step takes it away.
  * While a step that was recorded earlier is shown, it says so, and why.
  *
- * For tests: .prefill-note[data-kind=prefill|recorded]
+ * Somebody who has just come may take the tour from here.
+ *
+ * For tests: .prefill-note[data-kind=prefill|recorded], .take-tour
  */
 
 import { make, setChildren } from '../drawing/dom.js';
 import { formatCount, formatPlural } from '../drawing/format.js';
 import { renderToken } from '../drawing/pieces.js';
+import { readProgress } from '../lessons/lesson_progress.js';
 import { say } from '../drawing/say.js';
 import { drawnPosition } from '../store/roles.js';
 import { tokensRead } from '../panels/time/prefill.js';
@@ -23,22 +26,26 @@ export function prefillWords(step) {
 }
 
 export class PrefillNote {
-  constructor(store) {
+  /** @param {() => void} onTour */
+  constructor(store, onTour) {
     this.store = store;
     this.node = make('p.prefill-note', { hidden: true });
     this.key = '';
+    const button = make('button.small-button.take-tour', { title: say('lesson.tour_title'), onclick: onTour }, say('lesson.tour'));
+    this.tour = make('span.prefill-tour', {}, say('lesson.or_tour'), ' ', button);
   }
 
   draw() {
     const { store } = this;
     const { kind, key, nodes } = store.recording ? this.#recorded() : this.#prefill(store.steps[0]);
     this.node.hidden = !kind;
+    this.tour.hidden = Boolean(store.lesson) || readProgress().tour?.done === true;
     this.node.dataset.kind = kind ?? '';
     this.node.parentElement.classList.toggle('has-note', Boolean(kind));
     if (!kind || key === this.key) return;
     this.key = key;
     setChildren(this.node, nodes());
-    this.node.title = this.node.textContent;
+    this.node.title = [...this.node.childNodes].filter((node) => node !== this.tour).map((node) => node.textContent).join(' ');
   }
 
   #recorded() {
@@ -60,6 +67,7 @@ export class PrefillNote {
         make('span.prefill-what', {}, make('b', {}, say('prefill.name')), ' ', prefillWords(step)),
         make('span.prefill-then', {}, then, ' ', renderToken(make('b'), token), '.'),
         make('b.prefill-next', {}, say('prefill.press')),
+        this.tour,
       ],
     };
   }

@@ -75,6 +75,12 @@ export class Presenter {
     this.#say(this.#title);
   }
 
+  /** Show a panel from now on, without a word: whoever leads through the page has chosen it. */
+  prefer(name) {
+    this.chosen = name;
+    if (this.on) this.#show(name);
+  }
+
   /** Show a panel for a while, without choosing it; null shows the chosen one again. */
   lend(name) {
     if (this.on) this.#show(name ?? this.chosen);

@@ -65,7 +65,7 @@ export class TransportView {
     this.range = make('input.scrubber', { type: 'range', min: 0, max: 0, step: 1, value: 0, 'aria-label': label });
     this.range.addEventListener('input', () => this.store.select({ step: Number(this.range.value) }));
     this.ticks = make('div.scrubber-ticks', { 'aria-hidden': 'true' });
-    this.note = new PrefillNote(this.store);
+    this.note = new PrefillNote(this.store, () => this.onAct('tour'));
     return make('div.scrubber-box', {}, this.ticks, this.range, this.note.node);
   }
 

@@ -51,6 +51,7 @@ export function fitToView(root, bar) {
     root.style.setProperty('--edge', `${edge}px`);
     root.style.setProperty('--view', `${height}px`);
     root.style.setProperty('--above', `${Math.max(0, above)}px`);
+    if (bar) root.style.setProperty('--bar', `${bar.offsetHeight}px`);
     // What takes the focus is scrolled clear of the menu above and of the bar that sticks to the end.
     scroller.style.scrollPadding = `${Math.max(0, above) + EDGE_FOCUS}px 0 ${(bar?.offsetHeight ?? 0) + EDGE_FOCUS}px`;
   };

@@ -116,6 +116,7 @@ export class Popover {
   #press(event) {
     const path = event.composedPath();
     if (path.includes(this.node) || path.includes(this.anchor)) return;
+    if (path.some((node) => node.matches?.('.lesson'))) return; // a lesson leads through what it has opened
     if (this.keep && path.some((node) => node.matches?.(this.keep))) return;
     this.close();
   }

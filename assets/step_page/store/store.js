@@ -17,15 +17,15 @@
  *   store.play = {on, speed, error}            whether the server asks for step after step
  *   store.loading, .failed, .place             why there is no session yet, or null
  *   store.line                                 the connection (live_line.js): state, what is pending
+ *   store.lesson = {id, scene}                 the lesson that is open, over visits to other pages; null: none
  *   store.sel = {step, layer, head, follow}    follow: the selection moves with the newest step
  *   store.params                               the sampler settings being tried out, or null
  *   store.send(op, args) -> Promise of the answer; rejects with {kind, message}
  *   event 'change', detail: Set of 'model' 'session' 'tokens' 'steps' 'select' 'params' 'machine' 'busy' 'play' 'line' 'answers'
- *                           'theme' 'frame' 'notice' 'attention' (weights that were asked for have come)
+ *                           'theme' 'frame' 'notice' 'lesson' 'attention' (weights that were asked for have come)
  *
- * A record may come again as another object (its stop rules were checked anew): records are compared by `keyOf`.
- *
- * Arrays arrive as Plane: step.planes.kv_norms.data is a typed array, .shape its row-major shape.
+ * A record may come again as another object (its stop rules were checked anew): records are compared by `keyOf`. Arrays
+ * arrive as Plane: step.planes.kv_norms.data is a typed array, .shape its row-major shape.
  */
 
 import { LiveLine } from './live_line.js';
@@ -42,7 +42,7 @@ const TAKEN_OVER = {
 const UNREADABLE = ['BadCommand', 'InvalidSettings']; // what the tab remembers is of no use, now or at the next reload
 const QUIET = { busy: null, loading: null, failed: null, place: null, how: null, play: { on: false, speed: null, error: null } };
 
-const WHILE_RECORDED = ['prefill', 'stop']; // all else is about a run, and there is none yet
+const WHILE_RECORDED = ['prefill', 'stop', 'lesson', 'lessons', 'lesson_run']; // all else is about a run, and there is none yet
 const NOTHING_SELECTED = { step: -1, layer: 0, head: 0, follow: true };
 
 export class Store extends EventTarget {
@@ -62,6 +62,7 @@ export class Store extends EventTarget {
   notice = ''; // why what the tab remembered or a link asked for could not be had
   sel = { ...NOTHING_SELECTED };
   params = null;
+  lesson = null;
   epoch = -1;
   recording = null;
   hasBegun = false;

@@ -8,11 +8,12 @@
 const MEMORY_KEY = 'loupe.session';
 const ADDRESS_AFTER_MS = 250;
 const LOOKED_AT = ['step', 'layer', 'head'];
+const LESSON_AT = ['lesson', 'scene'];
 
-/** The query without what is merely looked at, in a fixed order. */
+/** The query without what is merely looked at and without the lesson, in a fixed order. */
 function settingsOf(query) {
   const params = new URLSearchParams(query);
-  for (const name of LOOKED_AT) params.delete(name);
+  for (const name of [...LOOKED_AT, ...LESSON_AT]) params.delete(name);
   params.sort();
   return params.toString();
 }
@@ -23,6 +24,7 @@ export class TabMemory {
   #shown = null; // what is on screen: session, recipe, and the query that says it
   #former = ''; // the query before this one: a reload that comes at once may still ask for it
   #timer = 0;
+  #beside = {}; // what the address says beside the run: the lesson
   #isAfresh; // the link that opened the page asks for something else than the tab had
 
   constructor() {
@@ -60,13 +62,32 @@ export class TabMemory {
     return Object.keys(wanted).length ? wanted : null;
   }
 
+  /** The lesson that the address asks for; null: none. @returns {{id: string, scene: number} | null} scene from 1 */
+  lesson() {
+    const params = new URLSearchParams(location.search);
+    const id = params.get('lesson');
+    return id ? { id, scene: /^\d{1,3}$/.test(params.get('scene') ?? '') ? Number(params.get('scene')) : 1 } : null;
+  }
+
+  /** What the address says beside the run, from now on. @param {Object<string, string>} params */
+  beside(params) {
+    this.#beside = params;
+    if (this.#shown) this.#show();
+  }
+
   /** Remember the session and whether it steps alone, and let the URL say what is on screen, a moment later. */
   keep(session, sel, newest, solo) {
     if (!session) return;
     const { sid, recipe, url } = session;
     const params = new URLSearchParams(url ?? '');
     if (sel.step >= 0 && sel.step !== newest) params.set('step', sel.step);
-    this.#shown = { sid, recipe, solo, url, query: params.size ? `?${params}` : '' };
+    this.#shown = { sid, recipe, solo, url, run: params };
+    this.#show();
+  }
+
+  #show() {
+    const params = new URLSearchParams([...this.#shown.run, ...Object.entries(this.#beside)]);
+    this.#shown.query = params.size ? `?${params}` : '';
     if (this.#ownsAddress) this.#timer ||= setTimeout(() => this.#sayAddress(), ADDRESS_AFTER_MS);
     this.#remember();
   }

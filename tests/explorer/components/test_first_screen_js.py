@@ -18,7 +18,7 @@ PREFILL = {"n": 1, "op": "prefill", "args": {"prompt": "The dog ran", "mode": "r
 OPENED = """(recorded) => {
     globalThis.RECORDED = recorded;
     globalThis.row = new PromptRow(document.createElement('div'), store);
-    globalThis.first = new FirstScreen(store, row);
+    globalThis.first = new FirstScreen(store, row, () => false);
     const draw = (changes) => { row.draw(changes); first.draw(); };
     store.addEventListener('change', ({ detail }) => queueMicrotask(() => draw(detail))); // the page draws later, too
 }"""

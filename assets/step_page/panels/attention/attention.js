@@ -79,6 +79,7 @@ class AttentionPanel {
       this.triangle = on;
       this.#redraw();
     });
+    this.triangleButton.classList.add('lp-triangle');
     this.frame.bar.append(
       segmentedControl('scale', [['root', '√ scale', say('attention.square_root_small_weights_can')], ['linear', 'linear']], 'root', (name) => {
         this.head.scale = name;

@@ -164,6 +164,12 @@ class NextTokenPanel {
     this.store.setParams(sampling);
   }
 
+  /** As if the sliders had been moved there and let go. */
+  use(sampling) {
+    this.#move(sampling);
+    return this.#settle(sampling);
+  }
+
   /** The slider was let go: the next steps use it, and the engine says what it would have made of this one. */
   async #settle(sampling) {
     const { store } = this;
@@ -250,5 +256,9 @@ class NextTokenPanel {
 /** @param {HTMLElement} root an empty element */
 export function nextTokenPanel(root, store) {
   const panel = new NextTokenPanel(root, store);
-  return { draw: (changes, how) => panel.draw(changes, how), destroy: () => panel.destroy() };
+  return {
+    draw: (changes, how) => panel.draw(changes, how),
+    destroy: () => panel.destroy(),
+    use: (sampling) => panel.use(sampling),
+  };
 }

@@ -1,0 +1,323 @@
+/**
+ * Leads through the live page, scene by scene: brings the run to where a scene needs it, points, waits for the reader's act
+ * or answer, and says then what came of it.
+ *
+ * A scene begins in its state `start` and ends in `end` (explorer/lessons/states.py). Going on brings the run there; going
+ * back only looks back. Leaving keeps the run. The scene stands in the address, so a reload goes on and a link leads there.
+ */
+
+import { make } from '../drawing/dom.js';
+import { say } from '../drawing/say.js';
+import { actWords } from './act_words.js';
+import { fieldOf } from './fields.js';
+import { RUN_ACTS } from './lesson_acts.js';
+import { keepProgress, readProgress } from './lesson_progress.js';
+import { isNear, LessonQuestion, typedNumber } from './lesson_question.js';
+import { LessonRail } from './lesson_rail.js';
+import { fitsState } from './lesson_state.js';
+import { Spotlight } from './places.js';
+
+export class LessonPlayer {
+  lesson = null;
+  index = 0;
+  #wanted = null; // {id, scene}: asked for, and not here yet
+  #turn = 0; // of the work for a scene; what an earlier one still does is of no interest
+  #isWaiting = false;
+  #error = '';
+  #done = new Map(); // scene -> {guess}: completed in this visit
+
+  /** @param {HTMLElement} root the page @param {{place: HTMLElement, acts, presenter, weights: () => Float32Array|null}} parts */
+  constructor(root, store, { place, acts, presenter, weights }) {
+    Object.assign(this, { root, store, acts, presenter, weights });
+    this.spotlight = new Spotlight(root);
+    this.rail = new LessonRail(place, {
+      next: () => this.next(),
+      back: () => this.back(),
+      leave: () => this.leave(),
+      doIt: () => this.#doIt(),
+    });
+    const asked = store.lesson ?? store.memory.lesson();
+    if (asked) this.open(asked.id, asked.scene);
+  }
+
+  get isOn() {
+    return this.lesson !== null || this.#wanted !== null;
+  }
+
+  get scene() {
+    return this.lesson.scenes[this.index];
+  }
+
+  get isComplete() {
+    const { you, ask } = this.scene;
+    return this.#done.has(this.index) || !(you || ask);
+  }
+
+  /** @param {string} id of a lesson @param {number} scene from 1 */
+  async open(id, scene = 1) {
+    const wanted = (this.#wanted = { id, scene });
+    this.root.dataset.lesson = id;
+    this.rail.open();
+    try {
+      const lesson = await this.store.send('lesson', { id });
+      if (this.#wanted !== wanted) return;
+      this.lesson = lesson;
+      this.#done.clear();
+      this.#enter(Math.max(0, Math.min(scene, lesson.scenes.length) - 1), true);
+    } catch (error) {
+      if (this.#wanted !== wanted) return;
+      this.leave();
+      this.store.notice = error.message;
+      this.store.emit(new Set(['notice']));
+    }
+    this.#wanted = null;
+  }
+
+  next() {
+    if (!this.lesson) return;
+    if (this.index + 1 < this.lesson.scenes.length) this.#enter(this.index + 1, true);
+    else this.#finish();
+  }
+
+  back() {
+    if (this.lesson && this.index > 0) this.#enter(this.index - 1, false);
+  }
+
+  /** @param {boolean} brings whether the run is brought to where the scene needs it */
+  #enter(index, brings) {
+    this.index = index;
+    this.ended = false;
+    this.#turn += 1;
+    this.#error = '';
+    this.acts.begin();
+    this.question = this.scene.ask && !this.#done.has(index) ? this.#ask(this.scene.ask) : null;
+    const task = this.question?.node ?? (this.scene.you ? this.rail.act(actWords(this.scene.you)) : null);
+    this.rail.show(this.lesson, index, task);
+    this.#remember(false);
+    if (brings) this.#bring();
+    else this.#look();
+    this.#changed();
+  }
+
+  #ask(ask) {
+    return new LessonQuestion(ask, (answer) => this.#answer(answer), () => this.#showAnswer());
+  }
+
+  /** Where one is: in the address, in this window, and as progress in this browser. */
+  #remember(done) {
+    const { id, scenes } = this.lesson;
+    const scene = this.index + 1;
+    this.store.lesson = { id, scene };
+    this.store.memory.beside({ lesson: id, scene: String(scene) });
+    keepProgress(id, { scene, of: scenes.length, done });
+  }
+
+  /** The run as the scene needs it: by its own acts where it goes on from the one before, else as a link would. */
+  async #bring() {
+    const { store, scene, lesson, index } = this;
+    const turn = this.#turn;
+    const isWanted = () => this.#turn === turn;
+    this.#wait(true);
+    try {
+      if (!fitsState(store, scene.start)) {
+        const isNext = scene.before !== null && fitsState(store, scene.before) && store.newest === scene.before.steps;
+        if (isNext) await this.#perform(scene.do.filter(({ act }) => RUN_ACTS.includes(act)), isWanted);
+        else await store.send('lesson_run', { id: lesson.id, scene: index + 1, at: 'start' });
+      }
+      if (isWanted()) this.#look();
+      await this.#perform(scene.do.filter(({ act }) => !RUN_ACTS.includes(act)), isWanted);
+    } catch (error) {
+      if (isWanted()) this.#error = error.message;
+    }
+    if (isWanted()) this.#wait(false);
+  }
+
+  async #perform(actions, isWanted) {
+    for (const action of actions) if (isWanted()) await this.acts.perform(action, isWanted);
+  }
+
+  /** Looks at the scene's own step, and points at what it speaks of. */
+  #look() {
+    if (this.scene.start) this.store.select({ step: this.at });
+    const panel = this.spotlight.point(this.scene.show);
+    if (panel) this.presenter.prefer(panel);
+  }
+
+  #wait(isWaiting) {
+    this.#isWaiting = isWaiting;
+    this.question?.wait(isWaiting);
+    this.#changed();
+  }
+
+  /** The scene's own step: where it began, and once it is complete where it ended. */
+  get at() {
+    const state = (this.isComplete && this.scene.end) || this.scene.start;
+    return state?.steps ?? 0;
+  }
+
+  /** What the reader is to do, done by the page. */
+  async #doIt() {
+    const turn = this.#turn;
+    const isWanted = () => this.#turn === turn;
+    this.#error = '';
+    try {
+      await this.acts.perform(this.scene.you, isWanted);
+    } catch (error) {
+      if (isWanted()) this.#error = error.message;
+    }
+    this.#changed();
+  }
+
+  async #answer(answer) {
+    const turn = this.#turn;
+    const { ask } = this.scene;
+    this.#error = '';
+    this.#wait(true);
+    try {
+      if (ask.kind === 'guess') await this.#guess(answer);
+      else if (ask.kind === 'choose') await this.#choose(answer);
+      else await this.#number(answer);
+    } catch (error) {
+      if (this.#turn === turn) this.#error = error.message;
+    }
+    if (this.#turn === turn) this.#wait(false);
+  }
+
+  /** The step is taken, and the model says what it had thought of the token that was typed. */
+  async #guess(text) {
+    const { store, scene } = this;
+    const step = scene.end.steps;
+    if (store.newest < step) {
+      await store.send('ask', { step: store.newest, text }); // what is no token is refused before anything is given away
+      store.follow();
+      await store.send('step');
+    }
+    const { readings } = await store.send('ask', { step, text });
+    const guess = readings.reduce((best, reading) => (reading.rank < best.rank ? reading : best));
+    store.pieces.set(guess.token_id, guess.piece);
+    this.#complete(say('lesson.guessed'), null, { guess });
+  }
+
+  async #choose(choice) {
+    const { choices } = this.scene.ask;
+    if (!choices[choice].right) return this.question.refuse(choice, say('lesson.not_that'));
+    return this.#afterAnswer(say('lesson.right'), true);
+  }
+
+  async #number(text) {
+    const { ask, you } = this.scene;
+    const typed = typedNumber(text);
+    if (typed === null) return this.question.refuse(text, say('lesson.no_number', { text }));
+    if (you) await this.acts.perform(you);
+    const { number, text: right } = this.#rightNumber();
+    if (isNear(typed, number, ask.within)) return this.#afterAnswer(say('lesson.right_number', { right }), true);
+    return you ? this.#complete(say('lesson.it_is', { right }), false) : this.question.refuse(text, say('lesson.not_that_number', { text }));
+  }
+
+  #rightNumber() {
+    const { answer } = this.scene.ask;
+    if (typeof answer === 'number') return { number: answer, text: String(answer) };
+    const field = fieldOf(answer, { ...this.#values(), at: this.scene.end?.steps ?? 0 });
+    if (!field) throw new Error(say('lesson.no_value', { name: answer }));
+    return field;
+  }
+
+  async #showAnswer() {
+    const { kind } = this.scene.ask;
+    await this.#afterAnswer(kind === 'choose' ? say('lesson.shown') : say('lesson.it_is', { right: this.#rightNumber().text }), null);
+  }
+
+  async #afterAnswer(words, isRight) {
+    const { you } = this.scene;
+    if (you && !this.acts.isDone(you, this.scene.end)) await this.acts.perform(you);
+    this.#complete(words, isRight);
+  }
+
+  #complete(words = '', isRight = null, result = {}) {
+    this.#done.set(this.index, result);
+    this.question?.settle(words, isRight);
+    this.#remember(this.index === this.lesson.scenes.length - 1);
+    this.#changed();
+  }
+
+  async #finish() {
+    const { lesson } = this;
+    this.#turn += 1;
+    this.ended = true;
+    this.#remember(true);
+    this.spotlight.point([]);
+    const { lessons } = await this.store.send('lessons').catch(() => ({ lessons: [] }));
+    const done = readProgress();
+    const next = lessons.find(({ id, faults }) => id !== lesson.id && !faults && !done[id]?.done);
+    const ways = [
+      next ? make('button.primary', { onclick: () => this.open(next.id) }, say('lesson.next_lesson', { title: next.title })) : null,
+      make('a.lesson-all', { href: './lessons' }, say('lesson.all')),
+      make('button', { onclick: () => this.leave() }, say('lesson.go_on_alone')),
+    ];
+    if (this.ended) this.rail.end(say('lesson.ended', { title: lesson.title }), ways.filter(Boolean));
+  }
+
+  /** The run stays as it is. */
+  leave() {
+    this.#turn += 1;
+    this.lesson = this.#wanted = null;
+    this.store.lesson = null;
+    this.store.memory.beside({});
+    this.spotlight.point([]);
+    this.rail.close();
+    delete this.root.dataset.lesson;
+  }
+
+  #changed() {
+    this.store.emit(new Set(['lesson']));
+  }
+
+  #values() {
+    return { store: this.store, at: this.at, guess: this.#done.get(this.index)?.guess ?? null, weights: this.weights() };
+  }
+
+  draw() {
+    if (!this.lesson || this.ended) return;
+    const { scene, acts } = this;
+    const isStill = !this.#isWaiting && this.store.line.idle && Boolean(this.store.how);
+    if (isStill && !this.isComplete && scene.you && !scene.ask && acts.isDone(scene.you, scene.end)) this.#complete();
+    this.spotlight.draw();
+    this.rail.draw(this.#values(), { isComplete: this.isComplete, isWaiting: this.#isWaiting, notes: this.#notes(isStill) });
+  }
+
+  /** What the reader should know beside the scene: another model, an error, a run that has gone another way. */
+  #notes(isStill) {
+    const { store, lesson, scene } = this;
+    const here = store.model?.name ?? lesson.model;
+    const hasStrayed = isStill && !fitsState(store, this.#done.has(this.index) ? scene.end : scene.start);
+    const key = JSON.stringify([here, this.#error, hasStrayed, this.#turn]);
+    if (key === this.notesKey) return this.notesShown;
+    this.notesKey = key;
+    const goBack = () => make('button.small-button.lesson-return', { onclick: () => this.#return() }, say('lesson.return'));
+    this.notesShown = [
+      here === lesson.model ? null : make('p', {}, say('lesson.other_model', { model: lesson.model, here })),
+      this.#error ? make('p.error-words', {}, this.#error) : null,
+      hasStrayed ? make('p', {}, say('lesson.strayed'), ' ', goBack()) : null,
+    ].filter(Boolean);
+    return this.notesShown;
+  }
+
+  async #return() {
+    const { store, lesson, index } = this;
+    const turn = ++this.#turn;
+    this.#error = '';
+    this.#wait(true);
+    try {
+      await store.send('lesson_run', { id: lesson.id, scene: index + 1, at: this.isComplete ? 'end' : 'start' });
+      if (this.#turn === turn) this.#look();
+    } catch (error) {
+      if (this.#turn === turn) this.#error = error.message;
+    }
+    if (this.#turn === turn) this.#wait(false);
+  }
+
+  destroy() {
+    this.#turn += 1;
+    this.acts.destroy();
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * A scene's question: the next token by typing, a choice, or a number.
+ *
+ * The answer is never typed into a lesson: a number is compared with a field of the live record, and a guessed token with
+ * the step that is then taken. A wrong choice or number may be tried again, or the answer be shown.
+ *
+ * For tests: .lesson-ask[data-kind], .lesson-choice[data-state], .lesson-ask input, .lesson-verdict[data-right]
+ */
+
+import { make } from '../drawing/dom.js';
+import { say } from '../drawing/say.js';
+import { spanNodes } from './lesson_text.js';
+
+export class LessonQuestion {
+  /** @param {object} ask as the lesson has it @param {(answer: string|number) => void} onAnswer @param {() => void} onShow */
+  constructor(ask, onAnswer, onShow) {
+    Object.assign(this, { ask, onAnswer, onShow });
+    this.verdict = make('p.lesson-verdict', { role: 'status' });
+    this.node = make('div.lesson-ask', { data: { kind: ask.kind } }, make('p.lesson-question', {}, ...spanNodes(ask.question)));
+    this.node.append(ask.kind === 'choose' ? this.#choices() : this.#form(), this.verdict);
+  }
+
+  #choices() {
+    this.choices = this.ask.choices.map(({ text }, i) =>
+      make('button.lesson-choice', { onclick: () => this.onAnswer(i) }, make('span', {}, ...spanNodes(text))),
+    );
+    return make('div.lesson-choices', {}, ...this.choices);
+  }
+
+  #form() {
+    const isGuess = this.ask.kind === 'guess';
+    const label = isGuess ? say('lesson.guess_label') : say('lesson.number_label');
+    this.input = make('input', { type: 'text', inputMode: isGuess ? 'text' : 'decimal', autocomplete: 'off', spellcheck: false, maxLength: 60, 'aria-label': label, placeholder: label });
+    this.go = make('button', { type: 'submit' }, say('lesson.answer'));
+    const form = make('form.lesson-form', {}, this.input, this.go);
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      if (this.input.value.trim() && !this.go.disabled) this.onAnswer(this.input.value);
+    });
+    return form;
+  }
+
+  /** Meanwhile nothing can be answered. */
+  wait(isWaiting) {
+    for (const node of [this.go, ...(this.choices ?? [])]) if (node) node.disabled = isWaiting;
+  }
+
+  /** Not that: it may be tried again. */
+  refuse(answer, words) {
+    if (this.choices) this.choices[answer].dataset.state = 'wrong';
+    this.#say(words, false);
+    this.verdict.append(' ', make('button.small-button.lesson-show', { onclick: () => this.onShow() }, say('lesson.show_answer')));
+  }
+
+  /** It is over. @param {boolean|null} isRight null: there is no right and wrong */
+  settle(words, isRight) {
+    this.wait(true);
+    if (this.input) this.input.disabled = true;
+    if (this.choices) this.ask.choices.forEach(({ right }, i) => right && (this.choices[i].dataset.state = 'right'));
+    this.#say(words, isRight);
+  }
+
+  #say(words, isRight) {
+    this.verdict.dataset.right = String(isRight);
+    this.verdict.replaceChildren(words);
+  }
+}
+
+/** A typed number, "46 %" as 0.46, "1,024" as 1024; null where it is none. */
+export function typedNumber(text) {
+  const found = text.replaceAll(',', '').trim().match(/^([-+]?\d*\.?\d+(?:e[-+]?\d+)?)\s*(%?)/i);
+  return found ? Number(found[1]) / (found[2] ? 100 : 1) : null;
+}
+
+/** @param {number} within a share of the right value: 0.1 is 10 % */
+export function isNear(typed, right, within) {
+  return Math.abs(typed - right) <= Math.abs(right) * within + 1e-9;
+}

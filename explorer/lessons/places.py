@@ -1,0 +1,35 @@
+"""What a lesson can point at with `show`, by name. The page's side: assets/step_page/lessons/places.js."""
+
+from __future__ import annotations
+
+PLACES = {
+    "tokens": "the token strip",
+    "newest": "the newest token, which is not in the cache yet",
+    "prompt": "the prompt’s box",
+    "loop": "the five stations of one turn",
+    "in": "the station “in”",
+    "forward": "the station “forward pass”",
+    "logits": "the station “logits”",
+    "sample": "the station “sample”",
+    "stop": "the station “stop?”",
+    "cache": "the KV cache panel",
+    "attention": "the attention panel",
+    "next": "the next token panel",
+    "time": "the time panel",
+    "memory": "the memory panel",
+    "bars": "the bars of the likeliest tokens",
+    "stages": "the sampling stages",
+    "draw": "the strip from 0 to 1 on which u falls",
+    "sliders": "the sampling sliders",
+    "again": "“sample again” and “×100”",
+    "transport": "the bar of buttons at the bottom",
+    "scrubber": "the line over it, along the recorded steps",
+    "step": "the button Step",
+    "play": "the button Play",
+    "fork": "the button Fork",
+    "force": "the button Force",
+    "settings": "the sampling settings at the top",
+    "checks": "“check the numbers” at the top",
+    "surprisal": "the button surprisal",
+    "link": "the button link",
+}
