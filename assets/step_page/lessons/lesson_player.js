@@ -217,7 +217,7 @@ export class LessonPlayer {
   #rightNumber() {
     const { answer } = this.scene.ask;
     if (typeof answer === 'number') return { number: answer, text: String(answer) };
-    const field = fieldOf(answer, { ...this.#values(), at: this.scene.end?.steps ?? 0 });
+    const field = fieldOf(answer, this.#values().end);
     if (!field) throw new Error(say('lesson.no_value', { name: answer }));
     return field;
   }
@@ -272,8 +272,11 @@ export class LessonPlayer {
     this.store.emit(new Set(['lesson']));
   }
 
+  /** What a scene says at first holds where it began; what it says then, where it ended. */
   #values() {
-    return { store: this.store, at: this.at, guess: this.#done.get(this.index)?.guess ?? null, weights: this.weights() };
+    const { store, scene } = this;
+    const shared = { store, guess: this.#done.get(this.index)?.guess ?? null, weights: this.weights() };
+    return { start: { ...shared, at: scene.start?.steps ?? 0 }, end: { ...shared, at: scene.end?.steps ?? 0 } };
   }
 
   draw() {

@@ -88,8 +88,8 @@ export class LessonRail {
     this.nextButton.hidden = true;
   }
 
-  /** @param {object} scene of values @param {{isComplete, isWaiting: boolean, notes: Array<Node|string>}} state */
-  draw(scene, { isComplete, isWaiting, notes }) {
+  /** @param {{start: object, end: object}} values of the step where the scene begins, and where it ends @param {{isComplete, isWaiting: boolean, notes: Array<Node|string>}} state */
+  draw(values, { isComplete, isWaiting, notes }) {
     this.node.dataset.complete = isComplete;
     this.node.dataset.waiting = isWaiting;
     const isSaid = isComplete && this.then.childNodes.length > 0;
@@ -100,7 +100,9 @@ export class LessonRail {
     setText(this.nextButton, this.isLast ? say('lesson.finish') : isComplete ? say('lesson.next') : say('lesson.skip'));
     setChildren(this.note, notes);
     this.note.hidden = !notes.length;
-    fillValues(this.body, scene);
+    fillValues(this.text, values.start);
+    fillValues(this.task, values.start);
+    fillValues(this.then, values.end);
     if (comes) afterWrites(this, () => { this.body.scrollTop = this.body.scrollHeight; }); // it may stand below the fold
     if (this.isNew && !isWaiting) this.#announce();
   }

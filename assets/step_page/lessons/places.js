@@ -40,7 +40,8 @@ export const LESSON_PLACES = {
 };
 
 const LIT = 'is-spotlit';
-const SEEN_ENOUGH = 260; // pixels
+const SEEN_ENOUGH = 260; // pixels of it
+const SAFE = 60; // pixels at the ends of the view, where the menu and the bar are
 
 /** The ring around what a scene speaks of. */
 export class Spotlight {
@@ -55,16 +56,17 @@ export class Spotlight {
   point(names) {
     this.#names = names;
     this.draw();
-    this.#bringIntoView(this.#nodes()[0]);
+    this.#bringIntoView();
     return names.map((name) => LESSON_PLACES[name]?.panel).find(Boolean) ?? null;
   }
 
   /** What can be seen for a good part stays where it is. */
-  #bringIntoView(node) {
-    if (!node) return;
-    const { top, bottom, height } = node.getBoundingClientRect();
-    const seen = Math.min(bottom, innerHeight) - Math.max(top, 0);
-    if (seen < Math.min(height, SEEN_ENOUGH)) node.scrollIntoView({ block: 'nearest', behavior: 'smooth' });
+  #bringIntoView() {
+    const isHidden = (node) => {
+      const { top, bottom, height } = node.getBoundingClientRect();
+      return Math.min(bottom, innerHeight - SAFE) - Math.max(top, SAFE) < Math.min(height, SEEN_ENOUGH);
+    };
+    this.#nodes().filter(isHidden).at(-1)?.scrollIntoView({ block: 'nearest', behavior: 'smooth' });
   }
 
   #nodes() {
