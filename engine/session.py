@@ -73,8 +73,11 @@ class DecodeSession(SessionRequests):
 
     # --- moving -------------------------------------------------------------------------------------------
 
-    def prefill(self, prompt: EncodedPrompt | Sequence[int]) -> Future[StepRecord]:
-        """Begin again with `prompt`: its forward, and the first token drawn."""
+    def prefill(self, prompt: EncodedPrompt | Sequence[int], *, afresh: bool = False) -> Future[StepRecord]:
+        """Begin again with `prompt`: its forward, and the first token drawn.
+
+        What was prefilled before is copied; `afresh` reads every token all the same, to be seen or timed.
+        """
         if not isinstance(prompt, EncodedPrompt):
             prompt = EncodedPrompt(tuple(prompt), _typed(len(prompt)))
         asked, encoded = now_ms(), prompt
@@ -82,7 +85,13 @@ class DecodeSession(SessionRequests):
 
         def work() -> Pieces:
             return prefilling.prefill(
-                self.engine.stepper, self._state, encoded, asked_ms=asked, chunk=chunk, progress=progress
+                self.engine.stepper,
+                self._state,
+                encoded,
+                asked_ms=asked,
+                chunk=chunk,
+                progress=progress,
+                afresh=afresh,
             )
 
         return self._submit(work, cut=True)

@@ -100,9 +100,20 @@ def feed(
 
 
 def feed_prompt(
-    stepper: Stepper, state: SessionState, prompt_ids: tuple[int, ...], chunk: int, progress: OnProgress
+    stepper: Stepper,
+    state: SessionState,
+    prompt_ids: tuple[int, ...],
+    chunk: int,
+    progress: OnProgress,
+    afresh: bool = False,
 ) -> Generator[None, None, Fed]:
-    """A new store for `state`, fed; what another session has prefilled, or is prefilling just now, is copied."""
+    """A new store for `state`, fed; what another session has prefilled, or is prefilling just now, is copied.
+
+    `afresh`: every token is read by forward passes of this session's own, and nothing is shared.
+    """
+    if afresh:
+        state.incoming = stepper.runner.new_store()
+        return (yield from feed(stepper.runner, state.incoming, prompt_ids, chunk, progress))
     prefixes = stepper.prefixes
     while prefixes.is_filling(prompt_ids):
         progress(0, len(prompt_ids))  # raises where somebody has given up
@@ -123,13 +134,20 @@ def feed_prompt(
 
 
 def prefill(
-    stepper: Stepper, state: SessionState, prompt: EncodedPrompt, *, asked_ms: float, chunk: int, progress: OnProgress
+    stepper: Stepper,
+    state: SessionState,
+    prompt: EncodedPrompt,
+    *,
+    asked_ms: float,
+    chunk: int,
+    progress: OnProgress,
+    afresh: bool = False,
 ) -> Generator[None, None, StepRecord]:
     """Put a new prompt in place of whatever `state` holds, and draw its first token."""
     require_prompt(prompt.ids, stepper.info, stepper.most_kv_bytes)
     own = OwnTime()
     with state.filling():
-        fed = yield from own.over(feed_prompt(stepper, state, prompt.ids, chunk, progress))
+        fed = yield from own.over(feed_prompt(stepper, state, prompt.ids, chunk, progress, afresh))
         fresh = _fresh(state, fed.store, prompt.ids, prompt.roles)
         rows, own_ms = min(1, fed.forwards), own.ms - fed.paused_ms
         facts = ForwardFacts(prompt.ids, rows, 1, asked_ms, own_ms, fed.forward_ms, fed.reused_tokens, fed.forwards)

@@ -16,7 +16,7 @@ from explorer.workspace.examples import PromptMode
 
 Act = Literal[
     "prefill", "step", "slow", "play", "look", "open", "close", "set", "force", "rewind", "fork", "again", "samples",
-    "undo", "check", "triangle",
+    "undo", "check", "triangle", "measure",
 ]  # fmt: skip
 
 WINDOWS = (
@@ -55,6 +55,7 @@ class Action:
     count: int = 1
     prompt: str | None = None
     mode: PromptMode | None = None
+    afresh: bool = False
     step: int | Literal["newest"] | None = None
     layer: int | None = None
     head: int | None = None
@@ -145,10 +146,12 @@ def _quoted(value: str, act: str) -> str:
 
 
 def _prefill(rest: str) -> Action:
+    afresh = rest.split(" ", 1)[0] == "afresh"
+    rest = rest.removeprefix("afresh").strip() if afresh else rest
     if not rest:
-        return Action("prefill")
+        return Action("prefill", afresh=afresh)
     mode: PromptMode = "chat" if rest.startswith("chat ") else "raw"
-    return Action("prefill", prompt=_quoted(rest.removeprefix("chat ").strip(), "prefill"), mode=mode)
+    return Action("prefill", prompt=_quoted(rest.removeprefix("chat ").strip(), "prefill"), mode=mode, afresh=afresh)
 
 
 def _steps(act: Literal["step", "play"]) -> Callable[[str], Action]:
@@ -221,4 +224,5 @@ _READERS: Mapping[str, Callable[[str], Action]] = {
     "undo": _alone("undo"),
     "check": _alone("check"),
     "triangle": _alone("triangle"),
+    "measure": _alone("measure"),
 }

@@ -98,6 +98,7 @@ class Lesson:
 class RunState:
     """Where a run is: enough to bring it about, and to tell whether it is there.
 
+    afresh   whether the prompt was read by forward passes, and nothing of it copied
     forced   (step, text of the token put there), by step
     history  (step, the sampling settings and the seed with which it and those after it were made)
     """
@@ -107,6 +108,7 @@ class RunState:
     sampling: SamplingParams
     stop: StopRules
     seed: int
+    afresh: bool = False
     steps: int = 0
     forced: tuple[tuple[int, str], ...] = ()
     history: tuple[tuple[int, SamplingParams, int], ...] = ()

@@ -73,7 +73,7 @@ def _action_json(action: Action, then: RunState) -> JsonObject:
     """An act with everything that the page needs to do it; `then` is the state after it."""
     given: JsonObject = {"act": action.act}
     if action.act == "prefill":
-        return {**given, "prompt": then.prompt, "mode": then.mode}
+        return {**given, "prompt": then.prompt, "mode": then.mode, "afresh": then.afresh}
     if action.act in ("step", "play"):
         return {**given, "n": action.count}
     if action.act == "set":
@@ -108,6 +108,8 @@ def _state_json(state: RunState | None) -> Json:
         "sampling": sampling_json(state.sampling),
         "stop": stop_json(state.stop),
         "seed": state.seed,
+        "afresh": state.afresh,
         "steps": state.steps,
+        "history": [[step, sampling_json(sampling)] for step, sampling, _ in state.history],
         "forced": [step for step, _ in state.forced],
     }

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from explorer.lessons.actions import Action
 from explorer.lessons.front_matter import read_front_matter
 from explorer.lessons.lesson import Fault, Lesson
 from explorer.lessons.scenes import read_scenes
@@ -77,10 +79,25 @@ def read_lesson(written: str, name: str) -> Lesson:
         scenes=scenes,
         notes=notes,
     )
+    lesson = with_prompt(lesson)
     faults += state_faults(lesson)
     if faults:
         raise BadLesson(sorted(faults, key=lambda fault: fault.line))
     return lesson
+
+
+def with_prompt(lesson: Lesson) -> Lesson:
+    """With the lesson's own prompt in every prefill that names none."""
+
+    def named(action: Action) -> Action:
+        is_bare = action.act == "prefill" and action.prompt is None
+        return replace(action, prompt=lesson.prompt, mode=lesson.mode) if is_bare else action
+
+    scenes = (
+        replace(scene, do=tuple(map(named, scene.do)), you=named(scene.you) if scene.you else None)
+        for scene in lesson.scenes
+    )
+    return replace(lesson, scenes=tuple(scenes))
 
 
 def _without_notes(body: str) -> tuple[str, str]:

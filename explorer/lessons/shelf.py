@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Lock
 
 from engine.errors import LoupeError
+from explorer.lessons.actions import Action
 from explorer.lessons.lesson import Fault, Lesson
 from explorer.lessons.reading import BadLesson, lesson_id, read_file
 from explorer.say import words_beside
@@ -104,9 +105,15 @@ class Shelf:
         for lesson in self.playable():
             scenes = tuple(scene for scene in lesson.scenes if scene.tour)
             if scenes:
+                scenes = (replace(scenes[0], do=(lesson_begins(lesson), *scenes[0].do)), *scenes[1:])
                 title, summary = say("tour.title"), say("tour.summary")
                 return replace(lesson, id=TOUR, title=title, summary=summary, minutes=3, scenes=scenes, notes="")
         raise NoLesson(say("missing.none"))
+
+
+def lesson_begins(lesson: Lesson) -> Action:
+    """The prefill with which a lesson's run begins."""
+    return Action("prefill", prompt=lesson.prompt, mode=lesson.mode, afresh=True)
 
 
 def _shelved(file: Path, is_own: bool) -> Shelved:

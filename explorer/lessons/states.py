@@ -13,7 +13,6 @@ from engine.config import SamplingParams, StopRules
 from engine.errors import InvalidSettings
 from explorer.lessons.actions import Action, Changes
 from explorer.lessons.lesson import Fault, Lesson, RunState, Scene
-from explorer.workspace.examples import PromptMode
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +88,10 @@ class _Walk:
 def after(state: RunState, action: Action, *, has_run: bool) -> RunState:
     """The state after an act. Raises CannotBe."""
     if action.act == "prefill":
-        return _prefilled(state, action.prompt, action.mode)
+        return _prefilled(state, action)
     if action.act == "set":
         return changed(state, action.changes)
-    if action.act in ("open", "close"):
+    if action.act in ("open", "close", "measure"):
         return state
     if not has_run:
         raise CannotBe(f"{action.act} needs a run. Put do: prefill before it.")
@@ -110,9 +109,10 @@ def after(state: RunState, action: Action, *, has_run: bool) -> RunState:
     return state
 
 
-def _prefilled(state: RunState, prompt: str | None, mode: PromptMode | None) -> RunState:
-    fresh = replace(state, steps=0, forced=(), history=((0, state.sampling, state.seed),))
-    return fresh if prompt is None else replace(fresh, prompt=prompt, mode=mode or "raw")
+def _prefilled(state: RunState, action: Action) -> RunState:
+    history = ((0, state.sampling, state.seed),)
+    run = replace(state, afresh=action.afresh, steps=0, forced=(), history=history)
+    return run if action.prompt is None else replace(run, prompt=action.prompt, mode=action.mode or "raw")
 
 
 def _stepped(state: RunState, count: int) -> RunState:

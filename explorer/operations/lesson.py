@@ -51,10 +51,10 @@ def lesson_run(workspace: Workspace, args: Args) -> Running:
         return plain(step=None)
     link = _link_to(workspace, wanted)
     dropped = workspace.before("prefill", workspace.branches)
-    if _is_on_the_way(workspace, link):
+    if _is_on_the_way(workspace, link, wanted):
         yield from go_on(workspace, link)
     else:
-        yield from open_link(workspace, link)
+        yield from open_link(workspace, link, afresh=wanted.afresh)
         workspace.dropped = dropped
     return plain(step=_reached(workspace, wanted))
 
@@ -94,10 +94,12 @@ def _token_of(workspace: Workspace, text: str) -> int:
     raise NoLesson(say("missing.token", text=text, model=info.name))
 
 
-def _is_on_the_way(workspace: Workspace, wanted: Link) -> bool:
+def _is_on_the_way(workspace: Workspace, wanted: Link, state: RunState) -> bool:
     """Whether the run on screen becomes the wanted one by going on."""
     branch = workspace.active
     if branch is None or not branch.records or wanted.steps is None or branch.newest > wanted.steps:
+        return False
+    if state.afresh and branch.records[0].reused_tokens:
         return False
     now = workspace.current_link()
     settled = range(branch.newest + 1)

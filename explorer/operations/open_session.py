@@ -151,14 +151,14 @@ def _without_its_tokens(link: Link, here: str) -> Link:
     return replace(link, steps=None, forced={}, history={}, notes=(*link.notes, words))
 
 
-def open_link(workspace: Workspace, link: Link) -> Running:
-    """Do what a link says: its settings, and its tokens where it has any."""
+def open_link(workspace: Workspace, link: Link, *, afresh: bool = False) -> Running:
+    """Do what a link says: its settings, and its tokens where it has any. `afresh`: no prefill is copied."""
     workspace.look = Look(link.layer, link.head)
     stop, has_run = workspace.hosting.bounded(link.stop), link.prompt is not None and link.steps is not None
     first = link.settings_at(0) if has_run else link.settings
     yield from run_steps.configure(workspace, Ahead(first.sampling, stop, first.seed))
     if link.prompt is not None and has_run:
-        yield from run_steps.start_run(workspace, link.prompt, link.mode)
+        yield from run_steps.start_run(workspace, link.prompt, link.mode, afresh=afresh)
         _say_what_changed(workspace, link)
         yield from _forced(workspace, link, 0)
         yield from go_on(workspace, link)

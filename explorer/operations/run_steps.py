@@ -34,7 +34,8 @@ def prefill(workspace: Workspace, args: Args) -> Running:
     prompt = args.get("prompt")
     if not isinstance(prompt, str):
         raise BadCommand(f"prompt must be text, got {checked.short(prompt)}.")
-    return (yield from start_run(workspace, prompt, checked.prompt_mode(args.get("mode", "raw"))))
+    afresh = checked.flag(args.get("afresh", False), "afresh")
+    return (yield from start_run(workspace, prompt, checked.prompt_mode(args.get("mode", "raw")), afresh=afresh))
 
 
 def _clean(prompt: str) -> str:
@@ -42,8 +43,8 @@ def _clean(prompt: str) -> str:
     return prompt.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def start_run(workspace: Workspace, prompt: str, mode: PromptMode) -> Running:
-    """Prefill `prompt` into a new session and put it in place of all branches."""
+def start_run(workspace: Workspace, prompt: str, mode: PromptMode, *, afresh: bool = False) -> Running:
+    """Prefill `prompt` into a new session and put it in place of all branches. `afresh`: nothing of it is copied."""
     workspace.hosting.require_length(len(prompt))
     encoded = yield _ENCODER.submit(bridge.encode, workspace.engine, prompt, mode)
     workspace.hosting.require_tokens(len(encoded.ids))
@@ -52,7 +53,7 @@ def start_run(workspace: Workspace, prompt: str, mode: PromptMode) -> Running:
     try:
         if workspace.activity.cancelled:  # before there was a session to be told so
             raise SessionError("It was stopped before it was done. The session is as it was.")
-        yield session.prefill(encoded)
+        yield session.prefill(encoded, afresh=afresh)
     except BaseException:
         give_up(session)
         raise

@@ -94,15 +94,15 @@ def test_a_link_leads_to_a_scene_with_its_run_a_reload_goes_on_and_leaving_keeps
     page: Page, app_url: str
 ) -> None:
     lesson = SHELF.lesson("the-cat-sat")
-    on_page = LessonOnPage(page, lesson).open(app_url, scene=3)
-    on_page.at(3)
+    on_page = LessonOnPage(page, lesson).open(app_url, scene=6)
+    on_page.at(6)
     steps = StepPage(page, app_url)
     shown = steps.shown("steps")
     assert int(shown) >= 2
     page.keyboard.press("PageUp")
-    expect(page).to_have_url(re.compile(r"lesson=the-cat-sat&scene=2"))
+    expect(page).to_have_url(re.compile(r"lesson=the-cat-sat&scene=5"))
     page.reload()
-    on_page.at(2)
+    on_page.at(5)
     assert steps.shown("steps") == shown
     on_page.rail.locator(".lesson-leave").click()
     expect(on_page.rail).to_be_hidden()

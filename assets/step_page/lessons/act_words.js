@@ -28,7 +28,7 @@ const ACTS = {
   step: ({ n }) => (n === 1 ? say('lesson.you_step') : say('lesson.you_steps', { n: formatCount(n) })),
   slow: () => say('lesson.you_slow'),
   play: ({ n }) => say('lesson.you_play', { n: formatCount(n) }),
-  look: (action) => Object.entries(LOOKS).filter(([name]) => action[name] !== undefined).map(([name, words]) => words(action[name])).join(' '),
+  look: (action) => action.layer !== undefined && action.head !== undefined ? say('lesson.you_look_square', action) : Object.entries(LOOKS).filter(([name]) => action[name] !== undefined).map(([name, words]) => words(action[name])).join(' '),
   open: ({ name }) => OPENS[name](),
   close: () => say('lesson.you_close'),
   set: ({ words }) => say('lesson.you_set', { words }),
@@ -39,6 +39,7 @@ const ACTS = {
   samples: () => say('lesson.you_samples'),
   undo: () => say('lesson.you_undo'),
   check: () => say('lesson.you_check'),
+  measure: () => say('lesson.you_measure'),
   triangle: () => say('lesson.you_triangle'),
 };
 

@@ -3,9 +3,9 @@
  *
  * Whatever changes the run goes over the line like every other command; the rest presses what a reader would press.
  *
- *   {act: 'step', n} {act: 'prefill', prompt, mode} {act: 'slow'} {act: 'play', n} {act: 'look', step, layer, head, token}
+ *   {act: 'step', n} {act: 'prefill', prompt, mode, afresh} {act: 'slow'} {act: 'play', n} {act: 'look', step, layer, head, token}
  *   {act: 'open', name} {act: 'close'} {act: 'set', sampling, stop, seed, solo} {act: 'force', text} {act: 'rewind', step}
- *   {act: 'fork'} {act: 'again'} {act: 'samples'} {act: 'undo'} {act: 'check'} {act: 'triangle'}
+ *   {act: 'fork'} {act: 'again'} {act: 'samples'} {act: 'undo'} {act: 'check'} {act: 'triangle'} {act: 'measure'}
  */
 
 import { reducedMotion } from '../drawing/canvas.js';
@@ -13,7 +13,9 @@ import { sameSampling } from '../store/distribution.js';
 import { stepOfPosition } from '../store/roles.js';
 import { fitsState } from './lesson_state.js';
 
+const NEAR = 0.2; // a fifth
 const BETWEEN_MS = 350; // two steps that the page takes by itself: each is to be seen
+const TOGETHER_MS = 2500; // and many of them are not to be waited for
 const LAYS_OVER = '.popover:popover-open, dialog.sheet[open]';
 const OPENED = {
   forward: '.popover-block:popover-open',
@@ -27,7 +29,7 @@ const OPENED = {
   model: '.sheet-model[open]',
   surprisal: '.surprisal-button[aria-pressed="true"]',
 };
-const PRESSED = { again: '[data-trial="again"]', samples: '[data-trial="hundred"]', triangle: '.lp-triangle', check: '.checks-badge' };
+const PRESSED = { again: '[data-trial="again"]', samples: '[data-trial="hundred"]', triangle: '.lp-triangle' };
 
 /** Acts that change the run; all others only show something. */
 export const RUN_ACTS = ['prefill', 'step', 'slow', 'play', 'set', 'force', 'rewind', 'fork', 'undo'];
@@ -60,11 +62,20 @@ export class LessonActs {
     if (act === 'look') return this.#isLooking(action);
     if (act === 'open') return root.querySelector(OPENED[action.name]) !== null;
     if (act === 'close') return root.querySelector(LAYS_OVER) === null;
+    if (act === 'check') return ['passed', 'failed'].includes(root.querySelector('.checks-badge')?.dataset.state);
+    if (act === 'measure') return store.machine !== null;
     if (act === 'fork') return (store.session?.branches?.length ?? 0) > this.#before.branches;
     if (act === 'undo') return (store.undo?.number ?? null) !== this.#before.undo && fitsState(store, end);
     if (act in PRESSED) return this.#pressed.has(act);
     if (!fitsState(store, end) || 'beat' in root.dataset) return false;
     return act !== 'rewind' || store.newest === end.steps;
+  }
+
+  /** What was set by hand is close to what was asked for: a slider is not hit to the last digit. */
+  isNear({ act, sampling }) {
+    const now = this.store.settings?.sampling;
+    if (act !== 'set' || !sampling || !now) return false;
+    return Object.entries(sampling).every(([name, value]) => Math.abs(now[name] - value) <= Math.max(Math.abs(value) * NEAR, NEAR / 2));
   }
 
   #isLooking({ step, layer, head, token }) {
@@ -84,6 +95,8 @@ export class LessonActs {
     if (act === 'close') return this.close();
     if (act === 'force') return this.#force(action.text);
     if (act === 'check') return tools.open.checks();
+    if (act === 'check') return ['passed', 'failed'].includes(root.querySelector('.checks-badge')?.dataset.state);
+    if (act === 'measure') return store.machine ?? store.send('measure_machine');
     if (act in PRESSED) return this.#press(act);
     if (act === 'set') return this.#set(action);
     const { act: op, ...args } = action;
@@ -93,7 +106,7 @@ export class LessonActs {
   async #steps(count, isWanted) {
     const { store } = this;
     for (let i = 0; i < count && isWanted(); i++) {
-      if (i && !reducedMotion()) await new Promise((done) => setTimeout(done, BETWEEN_MS));
+      if (i && !reducedMotion()) await new Promise((done) => setTimeout(done, Math.min(BETWEEN_MS, TOGETHER_MS / count)));
       store.follow();
       await store.send('step');
     }

@@ -63,7 +63,7 @@ export class LessonPlayer {
       if (this.#wanted !== wanted) return;
       this.lesson = lesson;
       this.#done.clear();
-      this.#enter(Math.max(0, Math.min(scene, lesson.scenes.length) - 1), true);
+      this.#enter(Math.max(0, Math.min(scene, lesson.scenes.length) - 1), 'open');
     } catch (error) {
       if (this.#wanted !== wanted) return;
       this.leave();
@@ -75,16 +75,16 @@ export class LessonPlayer {
 
   next() {
     if (!this.lesson) return;
-    if (this.index + 1 < this.lesson.scenes.length) this.#enter(this.index + 1, true);
+    if (this.index + 1 < this.lesson.scenes.length) this.#enter(this.index + 1, 'next');
     else this.#finish();
   }
 
   back() {
-    if (this.lesson && this.index > 0) this.#enter(this.index - 1, false);
+    if (this.lesson && this.index > 0) this.#enter(this.index - 1, 'back');
   }
 
-  /** @param {boolean} brings whether the run is brought to where the scene needs it */
-  #enter(index, brings) {
+  /** @param {'open'|'next'|'back'} how going back only looks back; else the run is brought to where the scene needs it */
+  #enter(index, how) {
     this.index = index;
     this.ended = false;
     this.#turn += 1;
@@ -94,8 +94,8 @@ export class LessonPlayer {
     const task = this.question?.node ?? (this.scene.you ? this.rail.act(actWords(this.scene.you)) : null);
     this.rail.show(this.lesson, index, task);
     this.#remember(false);
-    if (brings) this.#bring();
-    else this.#look();
+    if (how === 'back') this.#look();
+    else this.#bring(how === 'next');
     this.#changed();
   }
 
@@ -113,23 +113,28 @@ export class LessonPlayer {
   }
 
   /** The run as the scene needs it: by its own acts where it goes on from the one before, else as a link would. */
-  async #bring() {
+  async #bring(isNext) {
     const { store, scene, lesson, index } = this;
     const turn = this.#turn;
     const isWanted = () => this.#turn === turn;
     this.#wait(true);
     try {
-      if (!fitsState(store, scene.start)) {
-        const isNext = scene.before !== null && fitsState(store, scene.before) && store.newest === scene.before.steps;
-        if (isNext) await this.#perform(scene.do.filter(({ act }) => RUN_ACTS.includes(act)), isWanted);
-        else await store.send('lesson_run', { id: lesson.id, scene: index + 1, at: 'start' });
-      }
+      const acts = scene.do.filter(({ act }) => RUN_ACTS.includes(act));
+      if (isNext && this.#canGoOn(acts)) await this.#perform(acts, isWanted);
+      else if (!fitsState(store, scene.start)) await store.send('lesson_run', { id: lesson.id, scene: index + 1, at: 'start' });
       if (isWanted()) this.#look();
       await this.#perform(scene.do.filter(({ act }) => !RUN_ACTS.includes(act)), isWanted);
     } catch (error) {
       if (isWanted()) this.#error = error.message;
     }
     if (isWanted()) this.#wait(false);
+  }
+
+  /** Whether the run stands where the scene's acts begin. A prefill needs only the settings to be right. */
+  #canGoOn(acts) {
+    const { store, scene } = this;
+    if (scene.before === null || !fitsState(store, scene.before)) return false;
+    return store.newest === scene.before.steps || acts.some(({ act }) => act === 'prefill');
   }
 
   async #perform(actions, isWanted) {
@@ -283,9 +288,15 @@ export class LessonPlayer {
     if (!this.lesson || this.ended) return;
     const { scene, acts } = this;
     const isStill = !this.#isWaiting && this.store.line.idle && Boolean(this.store.how);
-    if (isStill && !this.isComplete && scene.you && !scene.ask && acts.isDone(scene.you, scene.end)) this.#complete();
+    if (isStill && !this.isComplete && scene.you && !scene.ask) this.#watch(scene, acts);
     this.spotlight.draw();
     this.rail.draw(this.#values(), { isComplete: this.isComplete, isWaiting: this.#isWaiting, notes: this.#notes(isStill) });
+  }
+
+  /** Whether the reader has done what was asked. Settings that are near are put right, so that the next scene fits. */
+  #watch({ you, end }, acts) {
+    if (acts.isDone(you, end)) this.#complete();
+    else if (acts.isNear(you)) this.#doIt();
   }
 
   /** What the reader should know beside the scene: another model, an error, a run that has gone another way. */

@@ -8,8 +8,15 @@ export function fitsState(store, state) {
   const { session, settings, steps } = store;
   if (!store.hasRun || !settings || session?.prompt !== state.prompt || session.mode !== state.mode) return false;
   if (store.newest < state.steps || !sameSampling(settings.sampling, state.sampling) || settings.seed !== state.seed) return false;
+  if (state.afresh && steps[0].reused_tokens > 0) return false;
+  if (!steps.slice(0, state.steps + 1).every((step) => sameSampling(step.sampling, samplingAt(state, step.index)))) return false;
   const forced = steps.slice(0, state.steps + 1).filter((step) => step.forced).map((step) => step.index);
   return forced.join() === state.forced.join() && sameStops(store, state.stop);
+}
+
+/** With which settings a step is made in this state. */
+function samplingAt({ history }, step) {
+  return history.findLast(([from]) => from <= step)[1];
 }
 
 /** A class may allow fewer tokens than a lesson asks for. */
