@@ -168,18 +168,21 @@ def open_link(workspace: Workspace, link: Link, *, afresh: bool = False) -> Runn
 
 def go_on(workspace: Workspace, link: Link) -> Running:
     """Take the steps of a link that the run on screen has not taken yet, and put its settings in force."""
-    branch, stop = workspace.active, workspace.hosting.bounded(link.stop)
-    steps = 0 if link.steps is None else link.steps
+    branch, steps = workspace.active, 0 if link.steps is None else link.steps
     if branch is not None and branch.newest < steps:
-        now = link.settings_at(branch.newest + 1)
-        yield from run_steps.configure(workspace, Ahead(now.sampling, stop, now.seed))
+        yield from _in_force(workspace, link, link.settings_at(branch.newest + 1))
         for index in range(branch.newest + 1, steps + 1):
             workspace.activity.words = ("replaying the link", index, steps)
             if workspace.activity.cancelled or not (yield from _again(workspace, link, index)):
                 break
-    now = link.settings
-    yield from run_steps.configure(workspace, Ahead(now.sampling, stop, now.seed))
-    return plain()
+    return (yield from _in_force(workspace, link, link.settings))
+
+
+def _in_force(workspace: Workspace, link: Link, now: Settings) -> Running:
+    """Settings, and the link's stop rules where others are in force: those check every record anew."""
+    stop = workspace.hosting.bounded(link.stop)
+    changed = None if stop == workspace.settings_recipe().stop else stop
+    return (yield from run_steps.configure(workspace, Ahead(now.sampling, changed, now.seed)))
 
 
 def _say_what_changed(workspace: Workspace, link: Link) -> None:

@@ -82,6 +82,7 @@ def test_a_lesson_plays_from_start_to_end_with_every_value_there(page: Page, app
     on_page = LessonOnPage(page, lesson).open(app_url)
     for number in range(1, len(lesson.scenes) + 1):
         scene = on_page.at(number)
+        assert not scene.show or page.locator(".is-spotlit").count(), scene.title
         on_page.complete(scene)
         on_page.has_every_value()
         on_page.close_what_covers()
@@ -110,7 +111,9 @@ def test_a_link_leads_to_a_scene_with_its_run_a_reload_goes_on_and_leaving_keeps
     assert steps.shown("steps") == shown
 
 
-def test_a_wrong_turn_is_said_and_the_way_back_brings_the_run_where_the_scene_needs_it(page: Page, app_url: str) -> None:
+def test_a_wrong_turn_is_said_and_the_way_back_brings_the_run_where_the_scene_needs_it(
+    page: Page, app_url: str
+) -> None:
     lesson = SHELF.lesson("the-cat-sat")
     on_page = LessonOnPage(page, lesson).open(app_url, scene=2)
     on_page.at(2)

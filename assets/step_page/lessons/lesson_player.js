@@ -9,10 +9,10 @@
 import { make } from '../drawing/dom.js';
 import { say } from '../drawing/say.js';
 import { actWords } from './act_words.js';
-import { fieldOf } from './fields.js';
 import { RUN_ACTS } from './lesson_acts.js';
 import { keepProgress, readProgress } from './lesson_progress.js';
-import { isNear, LessonQuestion, typedNumber } from './lesson_question.js';
+import { answerTo } from './lesson_answer.js';
+import { LessonQuestion } from './lesson_question.js';
 import { LessonRail } from './lesson_rail.js';
 import { fitsState } from './lesson_state.js';
 import { Spotlight } from './places.js';
@@ -100,7 +100,7 @@ export class LessonPlayer {
   }
 
   #ask(ask) {
-    return new LessonQuestion(ask, (answer) => this.#answer(answer), () => this.#showAnswer());
+    return new LessonQuestion(ask, (answer) => this.#answer(answer));
   }
 
   /** Where one is: in the address, in this window, and as progress in this browser. */
@@ -173,69 +173,19 @@ export class LessonPlayer {
     this.#changed();
   }
 
+  /** An answer was given, or the right one asked for (null). */
   async #answer(answer) {
     const turn = this.#turn;
-    const { ask } = this.scene;
     this.#error = '';
     this.#wait(true);
     try {
-      if (ask.kind === 'guess') await this.#guess(answer);
-      else if (ask.kind === 'choose') await this.#choose(answer);
-      else await this.#number(answer);
+      const found = await answerTo(answer, this.scene, this.#values().end, this.acts);
+      if (found.refused) this.question.refuse(answer, found.words);
+      else if (this.#turn === turn) this.#complete(found.words, found.isRight, { guess: found.guess ?? null });
     } catch (error) {
       if (this.#turn === turn) this.#error = error.message;
     }
     if (this.#turn === turn) this.#wait(false);
-  }
-
-  /** The step is taken, and the model says what it had thought of the token that was typed. */
-  async #guess(text) {
-    const { store, scene } = this;
-    const step = scene.end.steps;
-    if (store.newest < step) {
-      await store.send('ask', { step: store.newest, text }); // what is no token is refused before anything is given away
-      store.follow();
-      await store.send('step');
-    }
-    const { readings } = await store.send('ask', { step, text });
-    const guess = readings.reduce((best, reading) => (reading.rank < best.rank ? reading : best));
-    store.pieces.set(guess.token_id, guess.piece);
-    this.#complete(say('lesson.guessed'), null, { guess });
-  }
-
-  async #choose(choice) {
-    const { choices } = this.scene.ask;
-    if (!choices[choice].right) return this.question.refuse(choice, say('lesson.not_that'));
-    return this.#afterAnswer(say('lesson.right'), true);
-  }
-
-  async #number(text) {
-    const { ask, you } = this.scene;
-    const typed = typedNumber(text);
-    if (typed === null) return this.question.refuse(text, say('lesson.no_number', { text }));
-    if (you) await this.acts.perform(you);
-    const { number, text: right } = this.#rightNumber();
-    if (isNear(typed, number, ask.within)) return this.#afterAnswer(say('lesson.right_number', { right }), true);
-    return you ? this.#complete(say('lesson.it_is', { right }), false) : this.question.refuse(text, say('lesson.not_that_number', { text }));
-  }
-
-  #rightNumber() {
-    const { answer } = this.scene.ask;
-    if (typeof answer === 'number') return { number: answer, text: String(answer) };
-    const field = fieldOf(answer, this.#values().end);
-    if (!field) throw new Error(say('lesson.no_value', { name: answer }));
-    return field;
-  }
-
-  async #showAnswer() {
-    const { kind } = this.scene.ask;
-    await this.#afterAnswer(kind === 'choose' ? say('lesson.shown') : say('lesson.it_is', { right: this.#rightNumber().text }), null);
-  }
-
-  async #afterAnswer(words, isRight) {
-    const { you } = this.scene;
-    if (you && !this.acts.isDone(you, this.scene.end)) await this.acts.perform(you);
-    this.#complete(words, isRight);
   }
 
   #complete(words = '', isRight = null, result = {}) {

@@ -12,9 +12,9 @@ import { say } from '../drawing/say.js';
 import { spanNodes } from './lesson_text.js';
 
 export class LessonQuestion {
-  /** @param {object} ask as the lesson has it @param {(answer: string|number) => void} onAnswer @param {() => void} onShow */
-  constructor(ask, onAnswer, onShow) {
-    Object.assign(this, { ask, onAnswer, onShow });
+  /** @param {object} ask as the lesson has it @param {(answer: string|number|null) => void} onAnswer null: show it */
+  constructor(ask, onAnswer) {
+    Object.assign(this, { ask, onAnswer });
     this.verdict = make('p.lesson-verdict', { role: 'status' });
     this.node = make('div.lesson-ask', { data: { kind: ask.kind } }, make('p.lesson-question', {}, ...spanNodes(ask.question)));
     this.node.append(ask.kind === 'choose' ? this.#choices() : this.#form(), this.verdict);
@@ -49,7 +49,7 @@ export class LessonQuestion {
   refuse(answer, words) {
     if (this.choices) this.choices[answer].dataset.state = 'wrong';
     this.#say(words, false);
-    this.verdict.append(' ', make('button.small-button.lesson-show', { onclick: () => this.onShow() }, say('lesson.show_answer')));
+    this.verdict.append(' ', make('button.small-button.lesson-show', { onclick: () => this.onAnswer(null) }, say('lesson.show_answer')));
   }
 
   /** It is over. @param {boolean|null} isRight null: there is no right and wrong */
@@ -64,15 +64,4 @@ export class LessonQuestion {
     this.verdict.dataset.right = String(isRight);
     this.verdict.replaceChildren(words);
   }
-}
-
-/** A typed number, "46 %" as 0.46, "1,024" as 1024; null where it is none. */
-export function typedNumber(text) {
-  const found = text.replaceAll(',', '').trim().match(/^([-+]?\d*\.?\d+(?:e[-+]?\d+)?)\s*(%?)/i);
-  return found ? Number(found[1]) / (found[2] ? 100 : 1) : null;
-}
-
-/** @param {number} within a share of the right value: 0.1 is 10 % */
-export function isNear(typed, right, within) {
-  return Math.abs(typed - right) <= Math.abs(right) * within + 1e-9;
 }
