@@ -1,8 +1,8 @@
 """Loupe: a magnifying glass for the decode loop. Start with `streamlit run app.py`.
 
 What is drawn is in explorer/pages/main.py. Here is what stands around it: the gate that everything from outside passes,
-the live line over which tabs and the decode loop speak, a health check that asks the engine, and a model that begins to
-load with the server.
+the live line over which tabs and the decode loop speak, the teachers' sheets, a health check that asks the engine, and
+a model that begins to load with the server.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import streamlit as st
 from starlette.middleware import Middleware
-from starlette.routing import WebSocketRoute
+from starlette.routing import Route, WebSocketRoute
 
 from explorer.gate.addresses import served_names, under_base
 from explorer.gate.descriptors import raise_limit
@@ -26,6 +26,8 @@ from explorer.hosting.health_route import HealthRoute
 from explorer.hosting.host_config import HostConfig
 from explorer.hosting.no_file_watcher import keep_files_unwatched
 from explorer.hosting.runtime import runtime
+from explorer.lessons.sheet_route import ROUTE as SHEET
+from explorer.lessons.sheet_route import sheet
 from explorer.live.live_line import ROUTE, live_line
 
 SCRIPT = Path(__file__).resolve().parent / "explorer" / "pages" / "main.py"
@@ -48,7 +50,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
 app = st.App(
     SCRIPT,
     lifespan=lifespan,
-    routes=[WebSocketRoute(under_base(ROUTE), live_line)],
+    routes=[WebSocketRoute(under_base(ROUTE), live_line), Route(under_base(SHEET), sheet)],
     middleware=[
         Middleware(Gate, names=served_names, connections=CONNECTIONS, script=str(SCRIPT)),
         Middleware(HostConfig),

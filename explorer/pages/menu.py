@@ -7,6 +7,7 @@ from streamlit.navigation.page import Page
 
 from explorer.glossary import page as glossary
 from explorer.labs import catalogue
+from explorer.lessons import page as lessons
 from explorer.pages import class_page, step
 
 
@@ -14,6 +15,7 @@ def pages(*, has_class_page: bool) -> dict[str, list[Page]]:
     """Pages by heading, as `st.navigation` takes them. The class page has an address and no entry: it is the host's."""
     alone = [
         st.Page(step.page, title="Step", default=True),
+        st.Page(lessons.page, title="Lessons", url_path="lessons", help="Lessons that lead through the live page."),
         catalogue.as_page(catalogue.CLAIMS),
         st.Page(glossary.page, title="Glossary", url_path="glossary", help="The terms of the field in plain English."),
     ]

@@ -54,6 +54,10 @@ def test_axe_finds_nothing_serious(step_page: StepPage, theme: str):
     expect(step_page.page.locator(".turn-said")).to_be_visible()
     step_page.press("Space", times=3)
     assert violations(step_page.page) == [], "one step, slowly: the fourth still"
+    step_page.press("Escape").press("Escape")
+    step_page.page.goto(f"{step_page.url}/?lesson=the-cat-sat&scene=6")
+    step_page.page.locator(".lesson-choice").first.click()
+    assert violations(step_page.page) == [], "a lesson with a wrong answer"
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -72,6 +76,8 @@ OPENED = {  # a page, and something that is on it once it is drawn
     "flash-attention": ".lab-chart[data-kind=lines]",
     "fact-check": ".st-key-topics",
     "glossary": "h1",
+    "lessons": ".lesson-card",
+    "lessons/the-cat-sat/sheet": "h1",
 }
 
 

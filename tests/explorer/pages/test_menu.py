@@ -30,9 +30,10 @@ def entries() -> list[list[str]]:
     return found
 
 
-def test_the_menu_names_the_step_page_the_claims_and_every_lab(entries):
+def test_the_menu_names_the_step_page_the_lessons_the_claims_and_every_lab(entries):
     assert [(heading, title) for heading, title, _, visibility in entries if visibility == "visible"] == [
         ("", "Step"),
+        ("", "Lessons"),
         ("", "Fact check"),
         ("", "Glossary"),
         ("Labs", "Roofline"),
@@ -45,7 +46,7 @@ def test_the_menu_names_the_step_page_the_claims_and_every_lab(entries):
 
 def test_no_two_pages_share_an_address(entries):
     addresses = [address for _, _, address, _ in entries]
-    assert len(set(addresses)) == len(addresses) == 13
+    assert len(set(addresses)) == len(addresses) == 14
 
 
 def test_the_hosts_page_and_the_addresses_of_before_have_no_entry(entries):
