@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
 from benchmarks.app import running_app
 from tests.browser.step_page import StepPage
@@ -23,12 +23,19 @@ def app_url(bundled: object) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def window(browser: Browser) -> Iterator[BrowserContext]:
+    """Where tabs are opened: what one of them has loaded, the next has in its cache."""
+    made = browser.new_context(viewport={"width": 1280, "height": 720})
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A tab of its own. Whatever it logs as an error fails the test."""
+def page(window: BrowserContext) -> Iterator[Page]:
+    """A tab of its own, with nothing kept by those before. Whatever it logs as an error fails the test."""
     expect.set_options(timeout=PATIENCE_MS)
-    context = browser.new_context(viewport={"width": 1280, "height": 720})
-    made = context.new_page()
+    made = window.new_page()
     made.set_default_timeout(PATIENCE_MS)
     errors: list[str] = []
     made.on("pageerror", lambda error: errors.append(str(error)))
@@ -36,7 +43,10 @@ def page(browser: Browser) -> Iterator[Page]:
     yield made
     found = [error for error in errors if not any(word in error for word in HARMLESS) and not PROBED.search(error)]
     exceptions = made.locator("[data-testid=stException]").count()
-    context.close()
+    made.evaluate("localStorage.clear()")
+    for opened in window.pages:
+        opened.close()
+    window.clear_cookies()
     assert not found, found
     assert exceptions == 0
 

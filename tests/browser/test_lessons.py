@@ -122,3 +122,24 @@ def test_a_wrong_turn_is_said_and_the_way_back_brings_the_run_where_the_scene_ne
     on_page.rail.locator(".lesson-return").click()
     on_page.at(2)
     assert page.locator(".prompt-box").input_value() == "The cat sat"
+
+
+@pytest.mark.parametrize(("size", "presents"), [((1280, 720), True), ((390, 844), False)])
+def test_a_lesson_fits_the_big_screen_and_a_phone_without_covering_the_buttons(
+    page: Page, app_url: str, size: tuple[int, int], presents: bool
+) -> None:
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.emulate_media(reduced_motion="reduce")
+    on_page = LessonOnPage(page, SHELF.lesson("the-cat-sat")).open(app_url, scene=6)
+    scene = on_page.at(6)
+    if presents:
+        page.keyboard.press("b")
+        expect(page.locator(".panel-kv")).to_be_visible()
+        expect(page.locator(".panel-next")).to_be_hidden()
+    on_page.complete(scene)
+    rail, bar = on_page.rail.bounding_box(), page.locator(".transport").bounding_box()
+    assert rail is not None and bar is not None
+    assert 0 <= rail["y"] and rail["y"] + rail["height"] <= bar["y"] + 2
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    on_page.rail.locator(".lesson-next").click()
+    on_page.at(7)

@@ -19,13 +19,11 @@ from engine.tokens import EncodedPrompt
 
 pytestmark = pytest.mark.slow
 
-TOKENS = 32
+TOKENS = 16
 PROMPTS = {
     "cat": "The cat sat",
-    "numbers": "1, 1, 2, 3, 5, 8, 13,",
     "one letter": "I",
     "python": "def fibonacci(n):\n    if n < 2:\n        return n\n    return",
-    "json": '{"name": "Ada", "born": 1815, "fields": ["mathematics",',
     "chinese": "今天天气很好，我们去公园",
     "emoji": "I love pizza 🍕🍕 and the fox 🦊",
     "arabic": "مرحبا بكم في",
@@ -67,7 +65,7 @@ def generated(stock: PreTrainedModel, ids: tuple[int, ...], **settings) -> list[
 
 
 @pytest.mark.parametrize("name", [*PROMPTS, *CHATS])
-def test_greedy_ids_equal_generate_for_32_tokens(engine, stock, name):
+def test_greedy_ids_equal_generate_for_16_tokens(engine, stock, name):
     rules = StopRules(use_end_ids=False, max_new_tokens=TOKENS)
     session = engine.create_session(sampling=SamplingParams(temperature=0), stop=rules)
     prompt = encoded(engine, name)
@@ -87,7 +85,7 @@ def test_sampled_ids_equal_generate_with_every_processor_on(engine, stock, name)
         stock,
         prompt,
         do_sample=True,
-        max_new_tokens=24,
+        max_new_tokens=12,
         temperature=0.8,
         top_k=50,
         top_p=0.9,
@@ -98,7 +96,7 @@ def test_sampled_ids_equal_generate_with_every_processor_on(engine, stock, name)
 
     def work():
         store, feed, drawn = engine.stepper.runner.new_store(), prompt, []
-        for step in range(24):
+        for step in range(12):
             row = engine.stepper.runner.forward([Feed(store, feed)]).rows[0].logits[-1]
             draw = sample(row, (*prompt, *drawn), params, seed=0, step=step, generator=generator).draw
             drawn.append(draw.token_id)

@@ -123,7 +123,7 @@ def test_a_run_that_had_ended_keeps_its_reason(endless, clock):
     assert again.header["session"]["finish_reason"] == "user"
 
 
-def test_a_thousand_sessions_opened_and_abandoned_leave_nothing_behind(server, clock):
+def test_four_hundred_sessions_opened_and_abandoned_leave_nothing_behind(server, clock):
     loading = server.pool.request()
 
     def live_bytes() -> int:
@@ -135,15 +135,15 @@ def test_a_thousand_sessions_opened_and_abandoned_leave_nothing_behind(server, c
     before, users, threads = live_bytes(), loading.users, _threads()
     places = len(loading.future.result().sessions)
     most = 0
-    for number in range(1_000):
+    for number in range(400):
         page = prefilled(Page(server), f"student {number}")
         server.tabs.release(Lease(page.tab.sid, page.owner))
-        clock.now += 10  # so about six are within their grace period at any time
+        clock.now += 30  # so about two are within their grace period at any time
         reap(server)
         settle(loading.future.result())
         most = max(most, sum(not state.is_released for state in _states(server)))
-    assert most <= 8
-    assert len(server.tabs) <= 3_600 / 10 + 2
+    assert most <= 4
+    assert len(server.tabs) <= 3_600 / 30 + 2
     clock.now += 3_600
     reap(server)
     reap(server)
