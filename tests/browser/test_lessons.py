@@ -139,7 +139,7 @@ def test_a_lesson_fits_the_big_screen_and_a_phone_without_covering_the_buttons(
     on_page.complete(scene)
     rail, bar = on_page.rail.bounding_box(), page.locator(".transport").bounding_box()
     assert rail is not None and bar is not None
-    assert 0 <= rail["y"] and rail["y"] + rail["height"] <= bar["y"] + 2
+    assert rail["y"] >= 0 and rail["y"] + rail["height"] <= bar["y"] + 2
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     on_page.rail.locator(".lesson-next").click()
     on_page.at(7)
