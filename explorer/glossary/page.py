@@ -7,19 +7,20 @@ import streamlit as st
 from explorer.glossary.glossary import Term, found, terms
 from explorer.labs import controls
 from explorer.labs.shell import escaped
+from explorer.say import words_beside
+
+say = words_beside(__file__)
 
 
 def page() -> None:
     """All terms, or those that a search finds."""
-    st.set_page_config(page_title="Glossary · Loupe")
+    st.set_page_config(page_title=say("page.tab"))
     st.title("Glossary", anchor=False)
-    st.text(
-        f"{len(terms())} terms of the field in plain English: what each is, how its number is made, where to try it."
-    )
-    words = controls.text("Search", url="search", hint="a word, such as cache").strip()
+    st.text(say("page.says", count=len(terms())))
+    words = controls.text("Search", url="search", hint=say("page.search_hint")).strip()
     hits = found(words)
     if not hits:
-        st.text(f"No term has “{words}” in it. Try a shorter word, or clear the search.")
+        st.text(say("page.none", words=words))
     for term in hits:
         _show(term)
 
@@ -29,10 +30,10 @@ def _show(term: Term) -> None:
         st.subheader(escaped(term.name), anchor=False)
         st.text(term.says)
         if term.how:
-            st.text(f"How the number is made: {_begun_small(term.how)}")
-        st.text(f"Try it: {_begun_small(term.where)}")
+            st.text(say("page.how", how=_begun_small(term.how)))
+        st.text(say("page.try", where=_begun_small(term.where)))
         if term.also:
-            st.caption(escaped(f"Also: {', '.join(term.also)}"))
+            st.caption(escaped(say("page.also", also=", ".join(term.also))))
 
 
 def _begun_small(sentence: str) -> str:

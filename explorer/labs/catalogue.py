@@ -12,6 +12,10 @@ from importlib import import_module
 import streamlit as st
 from streamlit.navigation.page import Page
 
+from explorer.say import words_beside
+
+say = words_beside(__file__)
+
 SECTION = "Labs"
 
 
@@ -35,35 +39,35 @@ LABS: tuple[Lab, ...] = (
         "Roofline",
         "roofline",
         "explorer.labs.roofline.page",
-        "How fast a step could be, and what moves that bound.",
+        say("catalogue.roofline"),
     ),
     Lab(
-        "With and without the KV cache",
+        say("catalogue.without_cache_title"),
         "without-cache",
         "explorer.labs.without_cache.page",
-        "The same tokens decoded with and without the cache, side by side.",
+        say("catalogue.without_cache"),
     ),
     Lab(
-        "Prefill and decode",
+        say("catalogue.prefill_decode_title"),
         "prefill-decode",
         "explorer.labs.prefill_decode.page",
-        "One pass over the prompt against one step per new token.",
+        say("catalogue.prefill_decode"),
     ),
     Lab(
-        "KV cache memory",
+        say("catalogue.kv_memory_title"),
         "kv-memory",
         "explorer.labs.kv_memory.page",
-        "What the cache takes, for any model and any number of sessions.",
+        say("catalogue.kv_memory"),
     ),
     Lab(
-        "FlashAttention, tile by tile",
+        say("catalogue.flash_attention_title"),
         "flash-attention",
         "explorer.labs.flash_attention.page",
-        "Softmax computed tile by tile, and the memory traffic that saves.",
+        say("catalogue.flash_attention"),
     ),
 )
 
-CLAIMS = Lab("Fact check", "fact-check", "explorer.claims.page", "What is said about the decode loop, computed again.")
+CLAIMS = Lab(say("catalogue.fact_check_title"), "fact-check", "explorer.claims.page", say("catalogue.fact_check"))
 
 BEFORE = {"floor": "roofline", "library": "kv-memory", "tiles": "flash-attention", "claims": "fact-check"}  # old: new
 

@@ -16,6 +16,9 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from explorer.pages.theme import PALETTES, Palette, ThemeName
+from explorer.say import words_beside
+
+say = words_beside(__file__)
 
 Rows: TypeAlias = Sequence[Mapping[str, object]]
 
@@ -157,12 +160,10 @@ def numbers(rows: Rows, key: str) -> None:
 
 
 def _numbers(rows: Rows, key: str, name: str) -> None:
-    with st.popover("The numbers", key=f"{key}_numbers"):
+    with st.popover(say("charts.numbers"), key=f"{key}_numbers"):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.download_button("CSV", csv_text(rows), f"{name}.csv", "text/csv", key=f"{key}_csv", on_click="ignore")
-            st.segmented_control(
-                "The camera above saves", ["PNG", "SVG"], default="PNG", required=True, key=_kind_key(key)
-            )
+            st.segmented_control(say("charts.camera"), ["PNG", "SVG"], default="PNG", required=True, key=_kind_key(key))
         _table(rows)
 
 

@@ -15,6 +15,10 @@ from typing import Literal, TypeVar
 
 import streamlit as st
 
+from explorer.say import words_beside
+
+say = words_beside(__file__)
+
 T = TypeVar("T")
 Style = Literal["list", "segments"]
 
@@ -30,7 +34,9 @@ def whole(label: str, *, url: str, default: int, low: int, high: int, step: int 
     if _is_endless(st.query_params.get(url, "")):
         _ask_again_without(url, asked)
     value = st.number_input(label, low, high, default, step, key=url, help=hint, bind=BIND, persist_state=KEEP)
-    _said(asked, url, _is_whole(asked, low, high), f"a whole number from {low:,} to {high:,}", f"{value:,}")
+    _said(
+        asked, url, _is_whole(asked, low, high), say("controls.whole", low=f"{low:,}", high=f"{high:,}"), f"{value:,}"
+    )
     return int(value)
 
 
@@ -42,7 +48,9 @@ def number(
     value = st.number_input(
         label, float(low), float(high), float(default), step, key=url, help=hint, bind=BIND, persist_state=KEEP
     )
-    _said(asked, url, _is_number(asked, low, high), f"a number from {low:g} to {high:g}", f"{value:g}")
+    _said(
+        asked, url, _is_number(asked, low, high), say("controls.number", low=f"{low:g}", high=f"{high:g}"), f"{value:g}"
+    )
     return float(value)
 
 
@@ -54,7 +62,9 @@ def slider(
     value = st.slider(
         label, float(low), float(high), float(default), float(step), key=url, help=hint, bind=BIND, persist_state=KEEP
     )
-    _said(asked, url, _is_number(asked, low, high), f"a number from {low:g} to {high:g}", f"{value:g}")
+    _said(
+        asked, url, _is_number(asked, low, high), say("controls.number", low=f"{low:g}", high=f"{high:g}"), f"{value:g}"
+    )
     return float(value)
 
 
@@ -65,7 +75,7 @@ def ladder(label: str, rungs: Sequence[int], *, url: str, default: int, hint: st
         label, list(rungs), default, _with_commas, key=url, help=hint, bind=BIND, persist_state=KEEP
     )
     known = {_with_commas(rung) for rung in rungs}
-    rule = f"one of {rungs[0]:,}, {rungs[1]:,} … {rungs[-1]:,}"
+    rule = say("controls.rungs", first=f"{rungs[0]:,}", second=f"{rungs[1]:,}", last=f"{rungs[-1]:,}")
     _said(asked, url, asked in known, rule, _with_commas(value))
     return int(value)
 
@@ -92,7 +102,7 @@ def choice(
         picked = st.selectbox(
             label, names, names.index(words(default)), key=url, help=hint, bind=BIND, persist_state=KEEP
         )
-    _said(asked, url, asked in by_words, f"one of {', '.join(names)}", picked or "")
+    _said(asked, url, asked in by_words, say("controls.one_of", names=", ".join(names)), picked or "")
     return by_words.get(picked or "", default)
 
 
@@ -100,7 +110,7 @@ def switch(label: str, *, url: str, default: bool = False, hint: str | None = No
     """On or off."""
     asked = _asked(url)
     value = st.toggle(label, default, key=url, help=hint, bind=BIND, persist_state=KEEP)
-    _said(asked, url, asked.lower() in ("true", "false"), "true or false", str(value).lower())
+    _said(asked, url, asked.lower() in ("true", "false"), say("controls.switch"), str(value).lower())
     return value
 
 
@@ -108,7 +118,7 @@ def text(label: str, *, url: str, default: str = "", most: int = TEXT_LIMIT, hin
     """A line of text."""
     asked = _asked(url)
     value = st.text_input(label, default, most, key=url, help=hint, bind=BIND, persist_state=KEEP)
-    _said(asked, url, len(asked) <= most, f"at most {most:,} characters", _short(value or "nothing"))
+    _said(asked, url, len(asked) <= most, say("controls.text", most=f"{most:,}"), _short(value or "nothing"))
     return default if value is None else value
 
 
@@ -145,7 +155,7 @@ def _is_endless(words: str) -> bool:
 
 def _said(asked: str, url: str, is_possible: bool, rule: str, used: str) -> None:
     if asked and not is_possible:
-        st.text(f"The link asks for {url} = {_short(asked)}. It must be {rule}, so {used} is used.")
+        st.text(say("controls.refused", url=url, asked=_short(asked), rule=rule, used=used))
 
 
 def _short(words: str) -> str:

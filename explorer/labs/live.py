@@ -14,11 +14,14 @@ from explorer.hosting.runtime import runtime
 from explorer.pages import tab as this_tab
 from explorer.pages import tab_names, waiting
 from explorer.pages.loading import running_model
+from explorer.say import words_beside
 from explorer.workspace.examples import EXAMPLES
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
     from engine.session import DecodeSession
+
+say = words_beside(__file__)
 
 _FIRST = EXAMPLES[0]
 _ASKED = "loupe_lab_prefill"
@@ -69,9 +72,9 @@ def session_or_offer(what: str) -> DecodeSession | None:
 def nothing_yet(what: str) -> None:
     """The empty state: what is missing for `what`, and a button that brings it about."""
     with st.container(border=True, key="nothing_yet"):
-        st.text(f"{what} needs a run: a prompt that was prefilled. Type one on the Step page, or begin here.")
+        st.text(say("live.needs", what=what))
         with st.container(horizontal=True):
-            asked = st.button(f"Prefill “{_FIRST.prompt}”", key="prefill_here")
+            asked = st.button(say("live.prefill", prompt=_FIRST.prompt), key="prefill_here")
         if asked or st.session_state.get(_ASKED):
             st.session_state[_ASKED] = True  # a line before a full class takes more than one run of the page
             _prefill_first()

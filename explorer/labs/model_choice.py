@@ -20,6 +20,9 @@ from engine.shapes import NAMED, parse, read
 from explorer.engines import bridge
 from explorer.hosting.runtime import runtime
 from explorer.labs import controls, live
+from explorer.say import words_beside
+
+say = words_beside(__file__)
 
 BY_NAME, LOADED, PASTED, HUB = "by name", "the loaded model", "a config", "from the Hub"
 _AGREED = "loupe_config_agreed"
@@ -27,7 +30,7 @@ CONFIG = "config"  # the pasted config's name in the URL
 MOST_CHARACTERS = 200_000
 LINK_CHARACTERS = 2_000
 NAME = re.compile(r"[\w.-]{1,60}(/[\w.-]{1,60})?")
-ONLY_CACHE = "only the cache of this architecture is known here, not its weights and operations."
+ONLY_CACHE = say("model_choice.only_cache")
 EXAMPLE = '{"model_type": "llama", "num_hidden_layers": 32, "num_attention_heads": 32, …}'
 
 
@@ -56,9 +59,7 @@ def choose_model(*, default: str = "Llama 3.1 8B", needs_weights: bool = True) -
         return None
     _say_doubts(chosen.shape)
     if needs_weights and not chosen.shape.knows_weights:
-        st.text(
-            f"{chosen.name}: {ONLY_CACHE} What is computed here needs those. The KV cache lab computes what it caches."
-        )
+        st.text(say("model_choice.cannot", name=chosen.name, only_cache=ONLY_CACHE))
         return None
     return chosen
 
@@ -68,9 +69,9 @@ def _say_doubts(shape: ModelShape) -> None:
     if not shape.doubts:
         return
     with st.container(border=True, key="doubts"):
-        st.text("Take the numbers below with doubt:")
+        st.text(say("model_choice.doubts"))
         for said in shape.doubts:
-            st.text(f"• {said}.")
+            st.text(say("model_choice.doubt", said=said))
 
 
 def _chosen(source: str, default: str) -> ChosenModel | None:
@@ -87,27 +88,25 @@ def _chosen(source: str, default: str) -> ChosenModel | None:
 def _loaded() -> ChosenModel | None:
     engine = live.loaded_engine()
     if engine is None:
-        st.text("No model is loaded in this tab yet. Open the Step page once; it loads one.")
+        st.text(say("model_choice.none_loaded"))
         return None
-    return ChosenModel(engine.info.name, engine.info.shape, "the loaded model's own config")
+    return ChosenModel(engine.info.name, engine.info.shape, say("model_choice.loaded_source"))
 
 
 def _from_hub() -> ChosenModel | None:
-    repo = controls.text("Hub id", url="hub", hint="config.json is fetched, nothing else").strip()
+    repo = controls.text(say("model_choice.hub_id"), url="hub", hint=say("model_choice.hub_hint")).strip()
     if not repo:
-        st.text("Type a Hub id, such as HuggingFaceTB/SmolLM2-135M. Its config.json is fetched, nothing else.")
+        st.text(say("model_choice.hub_example"))
         return None
     if (
         st.session_state.get(_AGREED) != repo
     ):  # a link can name one: nothing leaves this machine before somebody says so
-        st.text(
-            f"The config.json of {repo} is not here. It would be fetched from the Hugging Face Hub, without your token."
-        )
-        if not st.button("Fetch it", key="fetch_config", type="primary"):
+        st.text(say("model_choice.not_here", repo=repo))
+        if not st.button(say("model_choice.fetch"), key="fetch_config", type="primary"):
             return None
         st.session_state[_AGREED] = repo
-    with st.spinner("Fetching config.json from the Hub"):
-        return ChosenModel(repo, _hub_shape(repo), f"config.json of {repo} on the Hub")
+    with st.spinner(say("model_choice.fetching")):
+        return ChosenModel(repo, _hub_shape(repo), say("model_choice.hub_source", repo=repo))
 
 
 @lru_cache(maxsize=100)
@@ -132,8 +131,8 @@ def _pasted() -> ChosenModel | None:
         st.query_params[CONFIG] = link
     else:
         st.query_params.pop(CONFIG, None)
-        st.text(f"This config is too long for a link ({len(link):,} characters): the link leaves it out.")
-    return ChosenModel(name_of(config), reading.shape, "the config.json pasted here")
+        st.text(say("model_choice.too_long", link=f"{len(link):,}"))
+    return ChosenModel(name_of(config), reading.shape, say("model_choice.pasted_source"))
 
 
 def name_of(config: Mapping[str, Any]) -> str:
@@ -141,4 +140,4 @@ def name_of(config: Mapping[str, Any]) -> str:
     for given, before in ((config.get("_name_or_path"), ""), (config.get("model_type"), "Pasted ")):
         if isinstance(given, str) and NAME.fullmatch(given) and not given.lower().startswith("www."):
             return before + given
-    return "Pasted config"
+    return say("model_choice.pasted")

@@ -20,6 +20,9 @@ from engine.errors import LoupeError
 from explorer.hosting.connections import CONNECTIONS
 from explorer.labs.shell import escaped
 from explorer.pages import tab_names
+from explorer.say import words_beside
+
+say = words_beside(__file__)
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +61,7 @@ class Job:
         """Called by the work between its pieces. Raises Stopped once nobody wants the rest."""
         self.done, self.total, self.words = done, total, words or self.words
         if self.is_stopped:
-            raise Stopped(f"Stopped at {done:,} of {total:,}.")
+            raise Stopped(say("progress.stopped", done=f"{done:,}", total=f"{total:,}"))
 
     @property
     def fraction(self) -> float:
@@ -89,7 +92,7 @@ def task(
     begin: Begin[T],
     *,
     inputs: Hashable = None,
-    again: str = "Run again",
+    again: str = say("progress.again"),
     is_primary: bool = False,
     meanwhile: Callable[[], None] = _nothing,
 ) -> T | None:
@@ -153,7 +156,7 @@ def _result(job: Job) -> Any:
         st.text(str(error))
     else:
         log.error("work of a lab failed", exc_info=error)
-        st.text("Something went wrong inside Loupe; the server's log has the details. The session is as it was.")
+        st.text(say("progress.failed"))
     return None
 
 
@@ -177,8 +180,12 @@ def _watch(key: str, meanwhile: Callable[[], None]) -> None:
 
 
 def _words(job: Job) -> str:
-    counted = f"{job.done:,} of {job.total:,}" if job.total else "waiting for its turn"
-    return f"{job.words} {counted}".strip() + (", stopping" if job.is_stopped else "")
+    counted = (
+        say("progress.counted", done=f"{job.done:,}", total=f"{job.total:,}") if job.total else say("progress.waiting")
+    )
+    return say("progress.under_way", words=job.words, counted=counted).strip() + (
+        say("progress.stopping") if job.is_stopped else ""
+    )
 
 
 _all_jobs: dict[str, Jobs] = {}  # by owner; not in Streamlit's caches: those can be emptied

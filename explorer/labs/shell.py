@@ -17,6 +17,9 @@ from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
 from explorer.glossary.glossary import named
 from explorer.labs import live
+from explorer.say import words_beside
+
+say = words_beside(__file__)
 
 Source = Literal["measured", "computed", "published"]
 
@@ -53,7 +56,7 @@ class Stage:
 
 def lab(title: str, question: str) -> None:
     """The page's header: its title, and in one sentence the question it answers."""
-    st.set_page_config(page_title=f"{title} · Loupe")
+    st.set_page_config(page_title=say("shell.tab", title=title))
     live.take_back()
     with st.container(key="lab_head"):
         st.title(title, anchor=False)

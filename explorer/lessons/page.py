@@ -7,26 +7,25 @@ import streamlit as st
 from explorer.components import lesson_list
 from explorer.hosting.runtime import runtime
 from explorer.labs.shell import escaped
-from explorer.lessons.shelf import SHELF, TOUR, NoLesson, Shelved
-from explorer.lessons.shelf import say as words
+from explorer.lessons.shelf import SHELF, TOUR, NoLesson, Shelved, say
 
 
 def page() -> None:
     """The tour, the project's lessons, and a teacher's own under a heading of theirs."""
-    st.set_page_config(page_title=f"{words('page.title')} · Loupe")
+    st.set_page_config(page_title=f"{say('page.title')} · Loupe")
     with st.container(key="lab_head"):
-        st.title(words("page.title"), anchor=False)
-        st.text(words("page.question"))
+        st.title(say("page.title"), anchor=False)
+        st.text(say("page.question"))
     found = SHELF.all()
     own, others = [one for one in found if one.is_own], [one for one in found if not one.is_own]
     if not found:
-        st.text(words("page.none"))
+        st.text(say("page.none"))
         return
     with st.container(key="lessons_list"):
         lesson_list.mount([*_tour(), *(_row(one) for one in own if one.lesson)], _said(), key="lessons")
     _faults(own)
     if others:
-        st.subheader(words("page.own"), anchor=False)
+        st.subheader(say("page.own"), anchor=False)
         lesson_list.mount([_row(one) for one in others if one.lesson], _said(), key="own_lessons")
         _faults(others)
 
@@ -36,7 +35,7 @@ def _tour() -> list[dict[str, object]]:
         tour = SHELF.tour()
     except NoLesson:
         return []
-    facts = {"id": TOUR, "title": tour.title, "summary": words("list.tour_summary"), "minutes": tour.minutes}
+    facts = {"id": TOUR, "title": tour.title, "summary": say("list.tour_summary"), "minutes": tour.minutes}
     return [{**facts, "scenes": len(tour.scenes), "sheet": False}]
 
 
@@ -53,7 +52,7 @@ def _said() -> dict[str, str]:
         "minutes", "scenes", "start", "go_on", "again", "at", "done", "sheet", "sheet_of", "start_of", "go_on_of",
         "again_of",
     ]  # fmt: skip
-    return {name: words.unfilled(f"list.{name}") for name in names}
+    return {name: say.unfilled(f"list.{name}") for name in names}
 
 
 def _faults(shelved: list[Shelved]) -> None:
@@ -62,9 +61,9 @@ def _faults(shelved: list[Shelved]) -> None:
         if one.lesson is not None:
             continue
         if runtime().hosting.is_hosted:
-            st.text(words("page.faulty_hosted", name=one.id))
+            st.text(say("page.faulty_hosted", name=one.id))
             continue
         with st.container(border=True):
-            st.markdown(f"**{escaped(words('page.faulty', name=one.id, file=str(one.file)))}**")
+            st.markdown(f"**{escaped(say('page.faulty', name=one.id, file=str(one.file)))}**")
             for fault in one.faults:
-                st.text(words("page.unread", line=fault.line, words=fault.words))
+                st.text(say("page.unread", line=fault.line, words=fault.words))

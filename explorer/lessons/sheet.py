@@ -50,8 +50,8 @@ def _weight(scene: Scene) -> int:
 def _row(scene: Scene, seconds: int) -> str:
     parts = [f"<p>{_prose(text)}</p>" for text in scene.text]
     if scene.ask:
-        parts.append(f"<p>{_filled('sheet.asks', question=_prose(scene.ask.question))}</p>")
-        parts.append(f"<p><b>{_filled('sheet.answer', answer=_answer(scene.ask))}</b></p>")
+        parts.append(f"<p>{_filled(say.unfilled('sheet.asks'), question=_prose(scene.ask.question))}</p>")
+        parts.append(f"<p><b>{_filled(say.unfilled('sheet.answer'), answer=_answer(scene.ask))}</b></p>")
     if scene.you and not scene.ask:
         parts.append(f"<p><i>{escape(say('sheet.you'))}</i></p>")
     if scene.then:
@@ -60,9 +60,9 @@ def _row(scene: Scene, seconds: int) -> str:
     return f"<tr><td>{time}</td><td>{escape(scene.title)}</td><td>{''.join(parts)}</td></tr>"
 
 
-def _filled(name: str, **html: str) -> str:
+def _filled(sentence: str, **html: str) -> str:
     """A sentence around what is HTML already."""
-    return escape(say.unfilled(name)).format(**html)
+    return escape(sentence).format(**html)
 
 
 def _answer(ask: Ask) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from engine.errors import PromptError, SessionError, UnknownToken
+from engine.errors import PromptError, UnknownToken
+from explorer.lessons import refusals
 from explorer.lessons.lesson import Lesson, RunState
 from explorer.lessons.payload import lesson_json
-from explorer.lessons.shelf import SHELF, NoLesson, say
+from explorer.lessons.shelf import SHELF
 from explorer.lessons.states import scene_states
 from explorer.links.link import Link, Settings
 from explorer.operations import checked
@@ -41,10 +42,9 @@ def lesson(workspace: Workspace, args: Args) -> Value:
 def lesson_run(workspace: Workspace, args: Args) -> Running:
     """Bring the run to where a scene begins, or where it ends; Undo brings back what was there before."""
     asked = _asked(workspace, args)
-    count = len(asked.scenes)
     scene = checked.whole(args.get("scene"), "scene", 1, 1_000)
-    if scene > count:
-        raise NoLesson(say("missing.scene", title=asked.title, count=count, scene=scene))
+    if scene > len(asked.scenes):
+        raise refusals.no_scene(asked, scene)
     states = scene_states(asked)[scene - 1]
     wanted = states.end if args.get("at") == "end" else states.start
     if wanted is None:
@@ -91,7 +91,7 @@ def _token_of(workspace: Workspace, text: str) -> int:
     for token_id in ids:
         if tokenizer.piece(token_id).text == text:
             return token_id
-    raise NoLesson(say("missing.token", text=text, model=info.name))
+    raise refusals.no_token(text, info.name)
 
 
 def _is_on_the_way(workspace: Workspace, wanted: Link, state: RunState) -> bool:
@@ -115,5 +115,5 @@ def _reached(workspace: Workspace, wanted: RunState) -> int:
     newest = branch.newest if branch else -1
     if branch is None or newest < wanted.steps:
         last = branch.records[-1].finish_reason if branch and branch.records else None
-        raise SessionError(say("missing.ended", step=newest, why=last or "it was stopped"))
+        raise refusals.ended(newest, last or "it was stopped")
     return newest

@@ -18,6 +18,9 @@ from explorer.hosting.runtime import Runtime, runtime
 from explorer.pages import tab_names
 from explorer.pages.loading import WIDTH
 from explorer.pages.theme import format_bytes, format_count
+from explorer.say import words_beside
+
+say = words_beside(__file__)
 
 REFRESH_S = 2.0
 LONG_TEXT = 900  # characters: beyond, a text scrolls in a window of its own
@@ -43,23 +46,23 @@ def is_key(given: str, key: str) -> bool:
 def _ask_for_key(key: str) -> bool:
     with st.container(key="host_door", horizontal_alignment="center"), st.container(width=WIDTH):
         st.space("large")
-        st.subheader("For the host of this class", anchor=False)
+        st.subheader(say("class_page.host"), anchor=False)
         with st.form("host_key", border=False):
             given = st.text_input("Key", type="password", autocomplete="current-password")
-            asked = st.form_submit_button("Show the class")
+            asked = st.form_submit_button(say("class_page.show"))
         if not asked:
             return False
         attempts, address = runtime().attempts, CONNECTIONS.address(tab_names.connection())
         wait_s = attempts.wait_s(address)
         if wait_s > 0:
-            st.text(f"Too many wrong keys came from your network. Try again in {math.ceil(wait_s)} s.")
+            st.text(say("class_page.too_many", wait_s=math.ceil(wait_s)))
             return False
         if is_key(given, key):
             st.session_state[_HOST] = True
             st.rerun()
         attempts.failed(address)
         time.sleep(WRONG_KEY_S)
-        st.text("This is not the key. It is what LOUPE_HOST_KEY was set to when the server was started.")
+        st.text(say("class_page.wrong_key"))
     return False
 
 
@@ -69,7 +72,7 @@ def _class() -> None:
     now = class_now(there)
     with st.container(key="class_page", horizontal_alignment="center"), st.container(width=1000):
         st.space("small")
-        st.subheader("The class", anchor=False)
+        st.subheader(say("class_page.title"), anchor=False)
         st.caption(headline(now, there.hosting.max_sessions))
         _numbers(there, now)
         _minutes(now)
@@ -78,65 +81,71 @@ def _class() -> None:
 
 def headline(now: ClassNow, places: int) -> str:
     """Who is there, in one line."""
-    here = f"{now.in_use} of {places} places taken" if places else f"{now.in_use} here"
-    return f"{here} · {now.in_line} in line · {now.asleep} asleep, rebuilt on touch · {now.engine.words}"
+    here = (
+        say("class_page.places", in_use=now.in_use, places=places)
+        if places
+        else say("class_page.in_use", in_use=now.in_use)
+    )
+    return say("class_page.here", here=here, in_line=now.in_line, asleep=now.asleep, words=now.engine.words)
 
 
 def _numbers(there: Runtime, now: ClassNow) -> None:
     most = there.hosting.kv_bytes
     with st.container(horizontal=True):
-        st.metric("Tokens generated", format_count(now.tokens), border=True)
-        st.metric("Tokens per second", f"{now.tokens_per_s:.1f}", border=True, help="Mean of the last minute")
-        st.metric("Keys and values", format_bytes(now.kv_bytes), border=True, help=bytes_help(now, most))
+        st.metric(say("class_page.tokens"), format_count(now.tokens), border=True)
+        st.metric(say("class_page.rate"), f"{now.tokens_per_s:.1f}", border=True, help=say("class_page.rate_hint"))
+        st.metric(say("class_page.keys_values"), format_bytes(now.kv_bytes), border=True, help=bytes_help(now, most))
         st.metric("Evictions", format_count(now.evictions), border=True, help=evictions_help(now))
 
 
 def bytes_help(now: ClassNow, most: int) -> str:
     """Of what the bytes are, and what bounds them."""
-    runs = f"Allocated for {format_count(now.runs)} runs, prefills under way included."
-    budget = f" Budget: {format_bytes(most)}." if most else ""
-    return f"{runs}{budget} Shared prompts: {format_bytes(now.prefix_bytes)} beside."
+    runs = say("class_page.runs", runs=format_count(now.runs))
+    budget = say("class_page.budget", most=format_bytes(most)) if most else ""
+    return say("class_page.cache_hint", runs=runs, budget=budget, prefix_bytes=format_bytes(now.prefix_bytes))
 
 
 def evictions_help(now: ClassNow) -> str:
     """What was freed, and why."""
-    return (
-        f"Caches freed for want of room since the engine started. {format_count(now.releases)} more were freed because "
-        "nobody used them. The next click rebuilds one."
-    )
+    return say("class_page.freed_hint", releases=format_count(now.releases))
 
 
 def _shared(now: ClassNow) -> None:
-    st.subheader("Shared with you", anchor=False)
+    st.subheader(say("class_page.shared"), anchor=False)
     if not now.shared:
-        st.caption("Nobody shares a text just now. Students switch it on in the bar at the top of their page.")
+        st.caption(say("class_page.nobody"))
     for one in now.shared:
         with st.container(border=True, key=f"shared_{one.number}"):
             st.caption(
-                f"Student {one.number}, {one.steps} {'step' if one.steps == 1 else 'steps'} · prompt, then generated"
+                say(
+                    "class_page.student",
+                    number=one.number,
+                    steps=one.steps,
+                    word="step" if one.steps == 1 else "steps",
+                )
             )
             is_long = len(one.prompt) + len(one.text) > LONG_TEXT
             with st.container(height=LONG_HEIGHT if is_long else "content", border=False):
                 st.text(one.prompt)
-                st.text(one.text or "nothing that can be seen yet")
+                st.text(one.text or say("class_page.nothing_yet"))
 
 
 def _minutes(now: ClassNow) -> None:
     """The last five minutes, in steps of ten seconds."""
     with st.container(horizontal=True):
         st.metric(
-            "Sessions sharing a forward pass",
+            say("class_page.batch"),
             f"{now.batch_size:.1f}",
             border=True,
             chart_type="area",
             chart_data=now.batch_sizes,
-            help="Mean of the last minute; the curve is the last five minutes",
+            help=say("class_page.batch_hint"),
         )
         st.metric(
-            "Wait for a turn, 95th percentile",
-            f"{1000 * now.wait_p95_s:.0f} ms",
+            say("class_page.wait"),
+            say("class_page.wait_ms", wait_p95_s=f"{1000 * now.wait_p95_s:.0f}"),
             border=True,
             chart_type="area",
             chart_data=[1000 * wait for wait in now.waits_s],
-            help="Of the last minute; the curve is the mean over the last five minutes",
+            help=say("class_page.wait_hint"),
         )

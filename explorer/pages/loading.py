@@ -12,6 +12,9 @@ import streamlit as st
 
 from explorer.engines.pool import EnginePool, Loading
 from explorer.hosting.limits import Hosting
+from explorer.say import words_beside
+
+say = words_beside(__file__)
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +51,7 @@ def _show_progress(loading: Loading, hosting: Hosting) -> None:
     place = st.empty()
     with place.container(key="loading", horizontal_alignment="center"), st.container(width=WIDTH):
         st.subheader("Loupe", anchor=False)
-        st.caption("Preparing the model. The first time takes a minute: its weights are imported once.")
+        st.caption(say("loading.preparing"))
         bar, words = st.progress(0.0), st.empty()
         while not loading.future.done():
             bar.progress(loading.fraction)
@@ -59,18 +62,16 @@ def _show_progress(loading: Loading, hosting: Hosting) -> None:
 
 def _show_failure(model: str, message: str) -> None:
     with st.container(key="load_failed", horizontal_alignment="center"), st.container(width=WIDTH):
-        st.subheader("The model could not be loaded", anchor=False)
-        st.text(f"Asked for: {model}")
+        st.subheader(say("loading.failed"), anchor=False)
+        st.text(say("loading.asked", model=model))
         st.text(message)
-        st.button("Try again", key="retry_load", icon=":material/refresh:")
-        st.caption(
-            "Another model: start Loupe with the environment variable LOUPE_MODEL set to its name, folder or file."
-        )
+        st.button(say("loading.again"), key="retry_load", icon=":material/refresh:")
+        st.caption(say("loading.other_model"))
 
 
 def _show_closed() -> None:
     """The same for a visitor of a class, who can do nothing about it and need not know where models lie."""
     with st.container(key="load_failed", horizontal_alignment="center"), st.container(width=WIDTH):
-        st.subheader("The class cannot begin yet", anchor=False)
-        st.text("The model could not be loaded. Whoever hosts this class finds the reason in the server's log.")
-        st.button("Try again", key="retry_load", icon=":material/refresh:")
+        st.subheader(say("loading.class_waits"), anchor=False)
+        st.text(say("loading.class_reason"))
+        st.button(say("loading.again"), key="retry_load", icon=":material/refresh:")

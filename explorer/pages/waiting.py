@@ -16,6 +16,9 @@ from explorer.hosting.runtime import runtime
 from explorer.hosting.waiting_line import Waiting
 from explorer.pages import tab_names
 from explorer.pages.loading import WIDTH
+from explorer.say import words_beside
+
+say = words_beside(__file__)
 
 ASK_EVERY_S = 2.0
 KEY = "waiting"
@@ -52,13 +55,13 @@ def remembered(key: str = KEY) -> str | None:
 def _show(waiting: Waiting) -> None:
     with st.container(key="waiting_line", horizontal_alignment="center"), st.container(width=WIDTH):
         st.space("large")
-        st.subheader("The class is full", anchor=False)
+        st.subheader(say("waiting.full"), anchor=False)
         st.text(words(waiting))
-        st.caption("Keep this page open: it lets you in by itself as soon as a place is free.")
+        st.caption(say("waiting.keep_open"))
 
 
 def words(waiting: Waiting) -> str:
     """The place in line, as one says it."""
     if waiting.place == 1:
-        return "You are next."
-    return f"You are number {waiting.place} in line."
+        return say("waiting.next")
+    return say("waiting.place", place=waiting.place)

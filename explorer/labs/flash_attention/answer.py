@@ -8,19 +8,21 @@ from explorer.labs.charts import number_text
 from explorer.labs.flash_attention.traffic import Setting, Traffic
 from explorer.labs.picture import Dash, Line, Plot, Point, Role, log_axis
 from explorer.labs.shell import Answer
+from explorer.say import words_beside
+
+say = words_beside(__file__)
 
 CURVES: tuple[tuple[str, str, Role, Dash], ...] = (
-    ("naive", "unfused: scores and weights through memory", "forced", "solid"),
-    ("no_reuse", "in tiles, keys read again for every tile of queries", "accent", "solid"),
-    ("ideal", "each tensor moved once: the least", "gen", "dot"),
+    ("naive", say("answer.unfused"), "forced", "solid"),
+    ("no_reuse", say("answer.tiled"), "accent", "solid"),
+    ("ideal", say("answer.once"), "gen", "dot"),
 )  # field of Traffic, name
 
 
 def sentence(at: Traffic) -> Answer:
     """What is moved, how many times less in tiles, and what has to be held at once."""
     return Answer(
-        "Over a prompt of {length} tokens, unfused attention moves {naive} per head and layer. FlashAttention moves "
-        "{tiled}, {times} times less, and holds one tile of scores, {tile}, in place of {matrix}.",
+        say.unfilled("answer.answer"),
         {
             "naive": number_text(at.naive, "B"),
             "tiled": number_text(at.no_reuse, "B"),
@@ -37,12 +39,12 @@ def moved(swept: Sequence[Traffic], setting: Setting, at: Traffic, here: Traffic
     lengths = [row.length for row in swept]
     dots = [_dot(at, *curve[:3], above=not place) for place, curve in enumerate(CURVES[:2])]
     if here is not None:
-        label = f"your run, {here.length:,} tokens"
+        label = say("answer.yours", length=f"{here.length:,}")
         dots.append(Point(label, here.length, here.no_reuse, number_text(here.no_reuse, "B"), "k", label=label))
     return Plot(
-        title="Bytes moved for a prompt, one head of one layer",
+        title=say("answer.title"),
         note=setting.words,
-        x=log_axis("tokens in the prompt", lengths[0], lengths[-1], ticks=[n for n in lengths if n in SHOWN]),
+        x=log_axis(say("answer.tokens"), lengths[0], lengths[-1], ticks=[n for n in lengths if n in SHOWN]),
         y=log_axis("", min(row.ideal for row in swept), max(row.naive for row in swept), "B"),
         lines=[
             Line(name, lengths, [getattr(row, field) for row in swept],
@@ -50,7 +52,7 @@ def moved(swept: Sequence[Traffic], setting: Setting, at: Traffic, here: Traffic
             for field, name, colour, dash in CURVES
         ],
         points=dots,
-        where={float(length): f"{length:,} tokens" for length in lengths},
+        where={float(length): say("answer.at", length=f"{length:,}") for length in lengths},
     )  # fmt: skip
 
 

@@ -14,10 +14,13 @@ from explorer.labs.charts import number_text
 from explorer.labs.flash_attention import answer, traffic, walking
 from explorer.labs.flash_attention.figures import matrix_figure
 from explorer.live.token_payload import TokenList
+from explorer.say import words_beside
 
 if TYPE_CHECKING:
     from engine.records import StepRecord
     from engine.session import DecodeSession
+
+say = words_beside(__file__)
 
 TILE = "tile"  # the tile looked at, in the URL
 DTYPES = {"float32": 4, "bfloat16": 2, "8 bit": 1}
@@ -27,18 +30,18 @@ QUERY_ROWS = (16, 32, 64, 128, 256)
 def page() -> None:
     """The bytes first, which need no run; then the walk over the live session."""
     shell.lab(
-        "FlashAttention, tile by tile",
-        "How can a softmax be worked out when only a few keys fit at a time, and what does that save?",
+        say("page.title"),
+        say("page.question"),
     )
     stage = shell.stage()
     session = live.live_session()
     _traffic(session, stage)
     shell.section(
-        "One head of your run, tile by tile",
-        "Query, keys and values are the session’s own. Between tiles only m, l and o are kept, never a row of weights.",
+        say("page.walk"),
+        say("page.walk_why"),
     )
     if session is None:
-        live.nothing_yet("The walk over one head’s keys")
+        live.nothing_yet(say("page.needs"))
     else:
         _walk(session)
 
@@ -52,12 +55,12 @@ def _walk(session: DecodeSession) -> None:
         record = records[step]
         least = walking.smallest_tile(record.kv_len)
         size = controls.whole(
-            "Keys per tile",
+            say("page.tile"),
             url="size",
             default=walking.usual_tile(record.kv_len),
             low=least,
             high=record.kv_len,
-            hint="Kernels take 64 or 128; a short prompt shows more with a few.",
+            hint=say("page.tile_hint"),
         )
     try:
         done = walking.walked(bridge.read_head(session, step, layer, head).result(), size)
@@ -73,12 +76,12 @@ def _picture(session: DecodeSession, record: StepRecord, done: walking.Walk, key
     tokens = TokenList(session.engine.tokenizer).json(ids, session.roles[: record.kv_len])
     tile_walk.mount(walking.frame_of(done, tokens, key=key, tile=_asked_tile(len(done.tiles))), _on_tile_change)
     table = walking.rows(done)
-    with st.expander("The numbers", key="walk_numbers"):
+    with st.expander(say("page.numbers"), key="walk_numbers"):
         st.download_button(
             "CSV", charts.csv_text(table), "loupe-tile-walk.csv", "text/csv", key="walk_csv", on_click="ignore"
         )
-        scores = ("largest score", "m", "earlier sums times", "l")
-        formats = {**dict.fromkeys(scores, "%.4f"), "furthest from exact": "%.1e"}
+        scores = (say("page.largest"), "m", say("page.earlier"), "l")
+        formats = {**dict.fromkeys(scores, "%.4f"), say("page.furthest"): "%.1e"}
         st.dataframe(
             table,
             hide_index=True,
@@ -89,20 +92,23 @@ def _picture(session: DecodeSession, record: StepRecord, done: walking.Walk, key
 def _last_word(done: walking.Walk, dtype: str, step: int, layer: int, head: int) -> None:
     tiles, largest = len(done.tiles), done.off[-1]
     st.text(
-        f"After {_plural(tiles, 'tile')}, {done.rescaled} of which scaled down what came before, the output differs "
-        f"from the exact one by {largest:.1e} at most. Two passes over stored weights, in float32 as well, differ by "
-        f"{done.two_passes_off:.1e}: the same answer, rounded in another order."
+        say(
+            "page.walked",
+            tiles=_plural(tiles, "tile"),
+            rescaled=done.rescaled,
+            largest=f"{largest:.1e}",
+            two_passes_off=f"{done.two_passes_off:.1e}",
+        )
     )
     if done.inputs.sink is not None:
-        st.text("This head has a sink, a logit without a key. The walk begins with it: m is the sink, l is 1, o is 0.")
+        st.text(say("page.sink"))
     if not done.inputs.visible.all():
         hidden = int((~done.inputs.visible).sum())
-        st.text(f"This layer’s mask hides {_plural(hidden, 'key')} from this query: their scores are −∞.")
-    copied = "" if dtype == "float32" else f", read from {dtype}"
+        st.text(say("page.hidden", hidden=_plural(hidden, "key")))
+    copied = "" if dtype == "float32" else say("page.copied", dtype=dtype)
     shell.source(
         "measured",
-        f"the live query, keys and values of step {step}, layer {layer}, head {head}{copied}; tiles walked in float32, "
-        "the exact output in float64 from the same numbers",
+        say("page.measured", step=step, layer=layer, head=head, copied=copied),
     )
 
 
@@ -112,7 +118,7 @@ def _asked_tile(tiles: int) -> int:
     if asked.isascii() and asked.isdigit() and len(asked) <= 9 and 1 <= int(asked) <= tiles:
         return int(asked)
     if asked:
-        st.text(f"There is no tile {asked[:20]} here: they go from 1 to {tiles:,}. The first is shown.")
+        st.text(say("page.no_tile", asked=asked[:20], tiles=f"{tiles:,}"))
         del st.query_params[TILE]
     return 1
 
@@ -125,11 +131,11 @@ def _on_tile_change() -> None:
 
 def _traffic(session: DecodeSession | None, stage: shell.Stage) -> None:
     with stage.controls:
-        length = controls.whole("Prompt tokens N", url="n", default=4096, low=1, high=10_000_000)
-        width = controls.whole("Head width d", url="d", default=_head_dim(session), low=1, high=1024)
+        length = controls.whole(say("page.prompt"), url="n", default=4096, low=1, high=10_000_000)
+        width = controls.whole(say("page.width"), url="d", default=_head_dim(session), low=1, high=1024)
         dtype = controls.choice("Numbers", list(DTYPES), url="dtype", default="bfloat16")
-        query_rows = controls.choice("Queries per tile", QUERY_ROWS, url="rows", default=128)
-        tile_keys = controls.choice("Keys per tile", QUERY_ROWS, url="columns", default=128)
+        query_rows = controls.choice(say("page.query_rows"), QUERY_ROWS, url="rows", default=128)
+        tile_keys = controls.choice(say("page.tile_keys"), QUERY_ROWS, url="columns", default=128)
     setting = traffic.Setting(width, DTYPES[dtype], query_rows, tile_keys)
     at = traffic.traffic(length, setting)
     kv_len = session.records[-1].kv_len if session is not None else 0
@@ -139,24 +145,26 @@ def _traffic(session: DecodeSession | None, stage: shell.Stage) -> None:
         shell.answer(
             answer.sentence(at),
             "computed",
-            f"4·N²·b + 4·N·d·b against b·N·d·(2 + 2·⌈N ÷ rows⌉); {setting.words}",
+            say("page.formula", words=setting.words),
             terms=("FlashAttention", "softmax", "attention weight"),
         )
     with stage.picture:
         picture.show(answer.moved(swept, setting, at, here), key="traffic")
-    part = shell.details("Scores held at once, and every number", key="tiles_held")
+    part = shell.details(say("page.scores"), key="tiles_held")
     if part:
         with part:
             st.text(_more(at))
             charts.show(matrix_figure(swept, setting, here), key="scores held", table=traffic.rows(swept))
-            shell.source("computed", "the formulas stand in each curve’s hover, with their inputs")
+            shell.source("computed", say("page.in_hover"))
 
 
 def _more(at: traffic.Traffic) -> str:
-    return (
-        f"{100 * at.share:.1f} % of what unfused attention moves is scores and weights that nobody keeps. Each tensor "
-        f"moved once would be {number_text(at.ideal, 'B')}, {at.naive / at.ideal:.3g} times less. A decode step has "
-        f"one query: its scores are {number_text(at.decode_row, 'B')}, so this is about prompts."
+    return say(
+        "page.share",
+        share=f"{100 * at.share:.1f}",
+        ideal=number_text(at.ideal, "B"),
+        naive=f"{at.naive / at.ideal:.3g}",
+        decode_row=number_text(at.decode_row, "B"),
     )
 
 
@@ -165,4 +173,8 @@ def _head_dim(session: DecodeSession | None) -> int:
 
 
 def _plural(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+    return (
+        say("page.one", count=f"{count:,}", what=what)
+        if count == 1
+        else say("page.several", count=f"{count:,}", what=what)
+    )

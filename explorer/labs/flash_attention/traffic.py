@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.costs.attention_traffic import input_output_bytes, naive_bytes, square_share, tiled_bytes
+from explorer.say import words_beside
+
+say = words_beside(__file__)
 
 LENGTHS = tuple(2**power for power in range(4, 18))  # 16 to 131,072 tokens
 SCORE_BYTES = 4  # a tile of scores stays in float32 on the chip, whatever the tensors are
@@ -23,7 +26,13 @@ class Setting:
     @property
     def words(self) -> str:
         """The inputs, for a hover."""
-        return f"d = {self.head_dim}, b = {self.dtype_bytes}, tile {self.query_rows} × {self.tile_keys}"
+        return say(
+            "traffic.inputs",
+            head_dim=self.head_dim,
+            dtype_bytes=self.dtype_bytes,
+            query_rows=self.query_rows,
+            tile_keys=self.tile_keys,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +84,13 @@ def rows(swept: Sequence[Traffic]) -> list[dict[str, object]]:
     return [
         {
             "N": row.length,
-            "unfused, bytes": row.naive,
-            "tiled, keys read again, bytes": row.no_reuse,
-            "each moved once, bytes": row.ideal,
-            "square of scores, bytes": row.matrix,
-            "one tile of scores, bytes": row.tile,
-            "a decode step's row, bytes": row.decode_row,
-            "share of the squares": row.share,
+            say("traffic.unfused"): row.naive,
+            say("traffic.tiled"): row.no_reuse,
+            say("traffic.once"): row.ideal,
+            say("traffic.square"): row.matrix,
+            say("traffic.tile"): row.tile,
+            say("traffic.decode"): row.decode_row,
+            say("traffic.share"): row.share,
         }
         for row in swept
     ]

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from engine.tiles import HeadInputs, Tile, exact, two_passes, walk
 from explorer.live.frame import Json, Planes, number, pack
+from explorer.say import words_beside
+
+say = words_beside(__file__)
 
 MOST_TILES = 512  # beyond, each tile is narrower than a pixel and the outputs of all of them would be megabytes
 
@@ -82,12 +85,12 @@ def rows(done: Walk) -> list[dict[str, object]]:
     return [
         {
             "tile": place,
-            "keys": f"{tile.start} to {tile.end - 1}",
-            "largest score": float(tile.scores.max()),
+            "keys": say("walking.keys", start=tile.start, end=tile.end - 1),
+            say("walking.largest"): float(tile.scores.max()),
             "m": tile.after.largest,
-            "earlier sums times": tile.rescale,
+            say("walking.earlier"): tile.rescale,
             "l": tile.after.total,
-            "furthest from exact": off,
+            say("walking.furthest"): off,
         }
         for place, (tile, off) in enumerate(zip(done.tiles, done.off, strict=True), 1)
     ]

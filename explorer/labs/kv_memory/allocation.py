@@ -11,6 +11,9 @@ from typing import Literal
 
 from engine.costs.paging import paged, power_of_two_slots
 from engine.errors import InvalidSettings
+from explorer.say import words_beside
+
+say = words_beside(__file__)
 
 Policy = Literal["reserve to the maximum", "power of two", "paged"]
 POLICIES: tuple[Policy, ...] = ("reserve to the maximum", "power of two", "paged")
@@ -46,7 +49,7 @@ def allocate(policy: Policy, lengths: Sequence[int], *, most: int, block: int) -
     """Hand out slots. `most` is the length that is reserved; a sequence beyond it could not have come about."""
     over = [length for length in lengths if length > most]
     if policy == "reserve to the maximum" and over:
-        raise InvalidSettings(f"A sequence of {max(over):,} tokens does not fit a reservation of {most:,}. Raise it.")
+        raise InvalidSettings(say("allocation.too_long", over=f"{max(over):,}", most=f"{most:,}"))
     return Allocation(policy, tuple(lengths), tuple(_slots(policy, length, most, block) for length in lengths))
 
 
@@ -60,12 +63,12 @@ def read_lengths(words: str) -> tuple[int, ...]:
     """Lengths as somebody types them: whole numbers with commas or spaces between. Raises InvalidSettings."""
     parts = words.replace(",", " ").replace(";", " ").split()
     if not parts:
-        raise InvalidSettings("Type the sequences' lengths in tokens, such as 37, 520, 1200.")
+        raise InvalidSettings(say("allocation.no_lengths"))
     wrong = [part for part in parts if not (part.isascii() and part.isdigit() and 1 <= int(part[:9]) <= MOST_TOKENS)]
     if wrong:
-        raise InvalidSettings(f"A length is a whole number from 1 to {MOST_TOKENS:,}, got {wrong[0][:20]!r}. Mend it.")
+        raise InvalidSettings(say("allocation.bad_length", most=f"{MOST_TOKENS:,}", length=f"{wrong[0][:20]!r}"))
     if len(parts) > MOST_SESSIONS:
-        raise InvalidSettings(f"At most {MOST_SESSIONS} sequences can be drawn, got {len(parts)}. Leave some out.")
+        raise InvalidSettings(say("allocation.too_many", most_sessions=MOST_SESSIONS, parts=len(parts)))
     return tuple(int(part) for part in parts)
 
 

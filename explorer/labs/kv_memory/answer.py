@@ -11,6 +11,9 @@ from explorer.labs.kv_memory.variants import Kind
 from explorer.labs.picture import Bar, Bars, Dash, Level, Line, Part, Plot, Point, Role, log_axis
 from explorer.labs.shell import Answer
 from explorer.pages.theme import format_count
+from explorer.say import words_beside
+
+say = words_beside(__file__)
 
 LOOKS: tuple[tuple[Role, Dash], ...] = (("accent", "solid"), ("forced", "dash"), ("gen", "dot"), ("k", "dash"))
 
@@ -23,36 +26,38 @@ def sentence(name: str, room: Room, context: int, place: str) -> Answer:
         "token": about + number_text(room.shape.kv_bytes_per_token(room.kv_bytes_each), "B"),
         "sequence": about + number_text(room.shape.kv_bytes(context, room.kv_bytes_each), "B"),
     }
-    words = "{name} keeps {token} per token: a conversation of {context} tokens takes {sequence}"
+    words = say.unfilled("answer.keeps")
     if not room.knows_weights:
         return Answer(f"{words}.", numbers, names)
     numbers |= {"weights": about + number_text(room.weights, "B"), "usable": number_text(_usable(room), "B")}
     if room.for_caches <= 0:
-        words += (
-            ". On {place} there is no room for it: the weights alone take {weights}, "
-            "more than the {usable} that may be used."
-        )
+        words += say.unfilled("answer.no_room")
         return Answer(words, numbers, names)
     fit = room.sessions(context)
     if not fit:
         numbers |= {"longest": format_count(room.longest(1))}
         return Answer(
-            f"{words}, and not one fits on {{place}} beside the weights. The longest that does has {{longest}} tokens.",
+            say("answer.none_fits", words=words),
             numbers,
             names,
         )
     numbers |= {"fit": about + format_count(fit)}
-    return Answer(f"{words}, and {{fit}} of them fit on {{place}} beside the weights.", numbers, names)
+    return Answer(say("answer.fit", words=words), numbers, names)
 
 
 def memory_bar(room: Room, context: int, place: str) -> Bars:
     """The memory, and what is in it: weights, as many caches as fit, and what stays free."""
-    weights = Part(f"weights {number_text(room.weights, 'B')}", room.weights, "held once", "prompt")
+    weights = Part(
+        say("answer.weights", weights=number_text(room.weights, "B")),
+        room.weights,
+        say("answer.weights_detail"),
+        "prompt",
+    )
     fit = room.sessions(context)
     if not fit:
-        one = Part("one sequence", room.sequence(context), number_text(room.sequence(context), "B"))
-        there = Part("may be used", _usable(room), number_text(_usable(room), "B"), "mute", hollow=True)
-        takes = Bar("with one sequence", (weights, one), number_text(room.weights + one.size, "B"), strong=True)
+        one = Part(say("answer.sequence"), room.sequence(context), number_text(room.sequence(context), "B"))
+        there = Part(say("answer.usable"), _usable(room), number_text(_usable(room), "B"), "mute", hollow=True)
+        takes = Bar(say("answer.with_one"), (weights, one), number_text(room.weights + one.size, "B"), strong=True)
         return Bars("", (takes, Bar(place, (there,), number_text(_usable(room), "B"))))
     caches = fit * room.sequence(context)
     left = room.for_caches - caches
@@ -60,12 +65,17 @@ def memory_bar(room: Room, context: int, place: str) -> Bars:
     parts = (
         weights,
         Part(
-            f"{format_count(fit)} {'sequence' if fit == 1 else 'sequences'} {number_text(caches, 'B')}",
+            say(
+                "answer.caches",
+                fit=format_count(fit),
+                word="sequence" if fit == 1 else "sequences",
+                caches=number_text(caches, "B"),
+            ),
             caches,
-            f"{format_count(fit)} × {number_text(room.sequence(context), 'B')}",
+            say("answer.caches_detail", fit=format_count(fit), context=number_text(room.sequence(context), "B")),
         ),
-        Part(f"left over {number_text(left, 'B')}", left, "too little for one more", "accent", hollow=True),
-        Part(f"kept free {number_text(kept, 'B')}", kept, "for activations and the runtime", "mute", hollow=True),
+        Part(say("answer.left", left=number_text(left, "B")), left, say("answer.left_detail"), "accent", hollow=True),
+        Part(say("answer.free", kept=number_text(kept, "B")), kept, say("answer.free_detail"), "mute", hollow=True),
     )
     return Bars("Memory", (Bar(place, parts, number_text(room.memory, "B")),))
 
@@ -80,18 +90,18 @@ def by_length(room: Room, context: int, ways: Sequence[Kind]) -> Plot:
     )
     here = room.shape.kv_bytes(context, each)
     limits = (
-        (Level(room.for_caches, f"room beside the weights: {number_text(room.for_caches, 'B')}"),)
+        (Level(room.for_caches, say("answer.room", for_caches=number_text(room.for_caches, "B"))),)
         if room.knows_weights and room.for_caches > 0
         else ()
     )
     return Plot(
-        title="Cache of one sequence, by its length",
-        x=log_axis("tokens in the sequence", CONTEXTS[0], CONTEXTS[-1], ticks=CONTEXTS[::2]),
+        title=say("answer.title"),
+        x=log_axis(say("answer.tokens"), CONTEXTS[0], CONTEXTS[-1], ticks=CONTEXTS[::2]),
         y=log_axis("", min(map(min, sizes.values())), max(map(max, sizes.values())), "B"),
         lines=lines,
         points=(Point("chosen", context, here, number_text(here, "B"), label=number_text(here, "B")),),
         levels=limits,
-        where={float(tokens): f"{tokens:,} tokens" for tokens in CONTEXTS},
+        where={float(tokens): say("answer.at", tokens=f"{tokens:,}") for tokens in CONTEXTS},
     )
 
 

@@ -11,6 +11,9 @@ from plotly.subplots import make_subplots
 
 from engine.studies.key_records import KeyChange
 from explorer.pages.theme import Palette
+from explorer.say import words_beside
+
+say = words_beside(__file__)
 
 SIDES = ("keys", "values")
 
@@ -19,7 +22,7 @@ def moved(change: KeyChange, labels: Sequence[str], side: int, colours: Palette)
     """Relative change of keys (side 0) or values (1): layers down, positions across. What kept every bit is empty."""
     shown = np.where(change.same_bits[side], np.nan, change.moved[side]).astype(float)  # (L, N)
     ticks = [f"{label}<sub>{position}</sub>" for position, label in enumerate(labels)]
-    figure = go.Figure(layout={"title": f"{SIDES[side].capitalize()} moved by another first token"})
+    figure = go.Figure(layout={"title": say("cache_pictures.moved_title", sides=SIDES[side].capitalize())})
     figure.add_heatmap(
         z=shown,
         x=list(range(len(labels))),
@@ -29,8 +32,8 @@ def moved(change: KeyChange, labels: Sequence[str], side: int, colours: Palette)
         text=[[_word(change, side, layer, n) for n in range(len(labels))] for layer in range(shown.shape[0])],
         customdata=[list(labels)] * shown.shape[0],
         hoverongaps=True,
-        hovertemplate="layer %{y}, position %{x} “%{customdata}”<br><b>%{text}</b><extra></extra>",
-        colorbar={"title": {"text": "|after − before|<br>÷ |before|"}},
+        hovertemplate=say.unfilled("cache_pictures.moved_hover"),
+        colorbar={"title": {"text": say("cache_pictures.moved_scale")}},
         xgap=1,
         ygap=1,
     )
@@ -51,38 +54,51 @@ def moved(change: KeyChange, labels: Sequence[str], side: int, colours: Palette)
 
 def _word(change: KeyChange, side: int, layer: int, position: int) -> str:
     if change.same_bits[side, layer, position]:
-        return "not a bit differs"
-    return f"moved by {change.moved[side, layer, position]:.3g} of its length"
+        return say("cache_pictures.same")
+    return say("cache_pictures.moved", moved=f"{change.moved[side, layer, position]:.3g}")
 
 
 def moved_words(change: KeyChange, side: int) -> str:
     """What the picture shows, in numbers; about the positions after the first."""
     name, later = SIDES[side], change.moved[side][:, 1:]
     if later.shape[1] == 0:
-        return "There is no token after the first yet. Step a few tokens on the Step page, and look again."
+        return say("cache_pictures.no_later")
     kept = int(change.same_bits[side, 0, 1:].sum())
     count, layers = later.shape[1], later.shape[0]
     first = (
-        f"Layer 0: all {count} later {name} are the same to the last bit."
+        say("cache_pictures.layer_0_same", count=count, name=name)
         if kept == count
-        else f"Layer 0: {kept} of {count} later {name} are the same to the last bit, none moved by more than "
-        f"{later[0].max():.1e}."
+        else say("cache_pictures.layer_0", kept=kept, count=count, name=name, later=f"{later[0].max():.1e}")
     )
     if layers == 1:
         return first
     above, rounding = later[1:], change.rounding[side].max()
     return (
-        f"{first} Layers 1 to {layers - 1}: every one of the {above.size:,} moved, by {above.min():.2g} at least, "
-        f"{np.median(above):.2g} in the middle, {above.max():.2g} at most. "
-        f"Feeding the same tokens again {_rounding(rounding)}."
+        say(
+            "cache_pictures.all_moved",
+            first=first,
+            layers=layers - 1,
+            size=f"{above.size:,}",
+            least=f"{above.min():.2g}",
+            middle=f"{np.median(above):.2g}",
+            most=f"{above.max():.2g}",
+            rounding=_rounding(rounding),
+        )
         if (above > 0).all()
-        else f"{first} Layers 1 to {layers - 1}: {int((above > 0).sum()):,} of {above.size:,} moved, by "
-        f"{np.median(above):.2g} in the middle. Feeding the same tokens again {_rounding(rounding)}."
+        else say(
+            "cache_pictures.some_moved",
+            first=first,
+            layers=layers - 1,
+            moved=f"{int((above > 0).sum()):,}",
+            size=f"{above.size:,}",
+            middle=f"{np.median(above):.2g}",
+            rounding=_rounding(rounding),
+        )
     )
 
 
 def _rounding(most: float) -> str:
-    return f"in other portions moves none by more than {most:.1e}: that is rounding" if most else "moves not a bit"
+    return say("cache_pictures.rounding", most=f"{most:.1e}") if most else say("cache_pictures.no_rounding")
 
 
 def reads(prompt: int, steps: int) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
@@ -101,10 +117,10 @@ def who_reads(prompt: int, labels: Sequence[str], colours: Palette) -> go.Figure
     """Two squares side by side: what each step reads of every token. `labels` name the tokens in the cache."""
     steps = len(labels) - prompt + 1
     figure = make_subplots(1, 2, shared_yaxes=True)
-    figure.update_layout(title="What each step reads")
+    figure.update_layout(title=say("cache_pictures.reads_title"))
     ticks = [f"{label}<sub>{position}</sub>" for position, label in enumerate(labels)]
     for column, (table, hue) in enumerate(zip(reads(prompt, steps), (colours.key, colours.accent), strict=True), 1):
-        what = "key and value" if column == 1 else "query"
+        what = say("cache_pictures.key_value") if column == 1 else "query"
         figure.add_heatmap(
             z=table,
             zmin=0,
@@ -113,9 +129,9 @@ def who_reads(prompt: int, labels: Sequence[str], colours: Palette) -> go.Figure
             showscale=False,
             xgap=2,
             ygap=2,
-            text=[["read" if cell else "not read" for cell in row] for row in table],
+            text=[["read" if cell else say("cache_pictures.not_read") for cell in row] for row in table],
             customdata=[list(labels)] * steps,
-            hovertemplate=f"step %{{y}}, {what} of “%{{customdata}}”: <b>%{{text}}</b><extra></extra>",
+            hovertemplate=say("cache_pictures.reads_hover", what=what),
             row=1,
             col=column,
         )
@@ -124,6 +140,6 @@ def who_reads(prompt: int, labels: Sequence[str], colours: Palette) -> go.Figure
     return figure.update_layout(
         height=max(280, 170 + 20 * steps),
         yaxis={"title": "step"},
-        xaxis={"title": "keys and values"},
+        xaxis={"title": say("cache_pictures.keys_values")},
         xaxis2={"title": "queries"},
     )

@@ -15,10 +15,13 @@ from explorer.labs.kv_memory.capacity import Room
 from explorer.labs.kv_memory.variants import kinds, own_kind
 from explorer.labs.model_choice import ONLY_CACHE, ChosenModel
 from explorer.pages.theme import format_count
+from explorer.say import words_beside
 
-OTHER_MEMORY = "another amount"
+say = words_beside(__file__)
+
+OTHER_MEMORY = say("calculator.other_memory")
 DEVICES = (*(name for name, device in HARDWARE.items() if device.memory), OTHER_MEMORY)
-DOUBTFUL = "Not to the byte: this config was not wholly understood. What was not stands above."
+DOUBTFUL = say("calculator.not_whole")
 KV_TERMS = ("KV cache", "GQA", "dtype")  # that its answer speaks of
 COMPARED = ("fp32", "bf16", "q8_0", "q4_0")  # precisions of the cache that are drawn beside the chosen one
 
@@ -34,25 +37,25 @@ class Settings:
 
 def settings(chosen: ChosenModel) -> Settings:
     """The controls, in the order they are reached for; what is rarely moved is folded away."""
-    context = controls.ladder("Context, tokens", figures.CONTEXTS, url="ctx", default=8192)
-    device = controls.choice("Memory of", DEVICES, url="on", default="H100 SXM")
+    context = controls.ladder(say("calculator.context"), figures.CONTEXTS, url="ctx", default=8192)
+    device = controls.choice(say("calculator.memory"), DEVICES, url="on", default="H100 SXM")
     memory = (
         HARDWARE[device].memory
         if device != OTHER_MEMORY
-        else 1e9 * controls.number("Memory of each, GB", url="gb", default=80.0, low=0.1, high=100_000.0)
+        else 1e9 * controls.number(say("calculator.memory_each"), url="gb", default=80.0, low=0.1, high=100_000.0)
     )
-    kv = controls.choice("Cache kept as", list(PRECISIONS), url="kv", default="bf16")
+    kv = controls.choice(say("calculator.cache_as"), list(PRECISIONS), url="kv", default="bf16")
     with shell.more("kv_more", ("w", "n", "use")):
-        weights = controls.choice("Weights kept as", list(PRECISIONS), url="w", default="bf16")
+        weights = controls.choice(say("calculator.weights_as"), list(PRECISIONS), url="w", default="bf16")
         count = controls.whole("Devices", url="n", default=1, low=1, high=4096)
         usable = controls.slider(
-            "Usable share of memory",
+            say("calculator.usable"),
             url="use",
             default=0.9,
             low=0.5,
             high=1.0,
             step=0.01,
-            hint="What weights and caches may take; the rest is for activations and the runtime",
+            hint=say("calculator.usable_hint"),
         )
     room = Room(chosen.shape, memory * count, usable, PRECISIONS[weights], PRECISIONS[kv])
     return Settings(room, context, _place(device, count, room))
@@ -60,21 +63,27 @@ def settings(chosen: ChosenModel) -> Settings:
 
 def _place(device: str, count: int, room: Room) -> str:
     if device == OTHER_MEMORY:
-        return f"{number_text(room.memory, 'B')} of memory"
-    return f"one {device}" if count == 1 else f"{count:,} × {device}"
+        return say("calculator.of_memory", memory=number_text(room.memory, "B"))
+    return (
+        say("calculator.one_device", device=device)
+        if count == 1
+        else say("calculator.devices", count=f"{count:,}", device=device)
+    )
 
 
 def show(chosen: ChosenModel, asked: Settings, stage: shell.Stage) -> None:
     """The answer and its picture; without the weights' size only what needs none."""
     room, context, ways = asked.room, asked.context, kinds(chosen.shape)
     with stage.answer:
-        each = f"{own_kind(room.shape).formula} × {room.kv_bytes_each:g} B a token"
-        rest = f"; {_fit_formula(room, context)}" if room.knows_weights else ""
+        each = say(
+            "calculator.per_token", formula=own_kind(room.shape).formula, kv_bytes_each=f"{room.kv_bytes_each:g}"
+        )
+        rest = say("calculator.room", room=_fit_formula(room, context)) if room.knows_weights else ""
         shell.answer(answer.sentence(chosen.name, room, context, asked.place), "computed", each + rest, terms=KV_TERMS)
         for said in chosen.shape.remarks:
             st.text(f"{said[0].upper()}{said[1:]}.")
         if not room.knows_weights:
-            st.text(f"How many sessions fit is not computed: {ONLY_CACHE}")
+            st.text(say("calculator.not_computed", only_cache=ONLY_CACHE))
     with stage.picture:
         if room.knows_weights:
             picture.show(answer.memory_bar(room, context, asked.place), key="kv_bar", size="low")
@@ -85,17 +94,17 @@ def show(chosen: ChosenModel, asked: Settings, stage: shell.Stage) -> None:
 def more(chosen: ChosenModel, asked: Settings) -> None:
     """What is folded away: the numbers to the byte, other precisions, and batches."""
     room, context = asked.room, asked.context
-    part = shell.details("Every size, to the byte", key="kv_numbers")
+    part = shell.details(say("calculator.sizes"), key="kv_numbers")
     if part:
         with part:
             _numbers(chosen, room, context)
     if not room.knows_weights:
         return
-    part = shell.details("How many sessions fit, with the cache in other precisions", key="kv_fit")
+    part = shell.details(say("calculator.fit"), key="kv_fit")
     if part:
         with part:
             _fit(room, context)
-    part = shell.details("Memory of a batch: the weights once, each sequence's cache for itself", key="kv_batch")
+    part = shell.details(say("calculator.batch"), key="kv_batch")
     if part:
         with part:
             _by_batch(room, context)
@@ -104,8 +113,8 @@ def more(chosen: ChosenModel, asked: Settings) -> None:
 def _numbers(chosen: ChosenModel, room: Room, context: int) -> None:
     is_sure = not room.shape.doubts
     sizes = {
-        "One token": room.shape.kv_bytes_per_token(room.kv_bytes_each),
-        f"One sequence of {context:,}": room.shape.kv_bytes(context, room.kv_bytes_each),
+        say("calculator.one_token"): room.shape.kv_bytes_per_token(room.kv_bytes_each),
+        say("calculator.one_sequence", context=f"{context:,}"): room.shape.kv_bytes(context, room.kv_bytes_each),
         **({"Weights": room.weights} if room.knows_weights else {}),
     }
     about = "" if is_sure else "≈ "
@@ -114,31 +123,43 @@ def _numbers(chosen: ChosenModel, room: Room, context: int) -> None:
         for name, size in sizes.items()
     ]
     if room.knows_weights:
-        rows.append({"what": "Sessions that fit", "size": about + format_count(room.sessions(context)), "bytes": ""})
+        rows.append(
+            {"what": say("calculator.fitting"), "size": about + format_count(room.sessions(context)), "bytes": ""}
+        )
     st.table(rows, hide_index=True)
     ways = kinds(chosen.shape)
     by_length = [
         {
-            "context, tokens": tokens,
-            **{f"{way.name}, B": way.shape.kv_bytes(tokens, room.kv_bytes_each) for way in ways},
+            say("calculator.context_column"): tokens,
+            **{
+                say("calculator.bytes_column", name=way.name): way.shape.kv_bytes(tokens, room.kv_bytes_each)
+                for way in ways
+            },
         }
         for tokens in figures.CONTEXTS
     ]
-    charts.numbers(by_length, "cache by context")
+    charts.numbers(by_length, say("calculator.sheet"))
     for way in ways:
-        shell.source("computed", f"{way.name}: {way.formula} × {room.kv_bytes_each:g} B × tokens")
-    shell.source("published", f"{chosen.name}: {chosen.source}" + _assumed(chosen))
+        shell.source(
+            "computed",
+            say("calculator.formula", name=way.name, formula=way.formula, kv_bytes_each=f"{room.kv_bytes_each:g}"),
+        )
+    shell.source("published", say("calculator.model", name=chosen.name, source=chosen.source) + _assumed(chosen))
 
 
 def _fit_formula(room: Room, context: int) -> str:
-    return (
-        f"({number_text(room.memory, 'B')} × {room.usable:g} − {number_text(room.weights, 'B')} of weights) "
-        f"÷ {number_text(room.sequence(context), 'B')} each, in blocks of {room.block} tokens"
+    return say(
+        "calculator.fit_formula",
+        memory=number_text(room.memory, "B"),
+        usable=f"{room.usable:g}",
+        weights=number_text(room.weights, "B"),
+        context=number_text(room.sequence(context), "B"),
+        block=room.block,
     )
 
 
 def _assumed(chosen: ChosenModel) -> str:
-    return "".join(f"; taken for granted: {words}" for words in chosen.shape.assumed)
+    return "".join(say("calculator.assumed", words=words) for words in chosen.shape.assumed)
 
 
 def _fit(room: Room, context: int) -> None:
@@ -146,10 +167,13 @@ def _fit(room: Room, context: int) -> None:
     chosen = next((name for name, other in named.items() if other.kv_bytes_each == room.kv_bytes_each), "chosen")
     named.setdefault(chosen, room)
     if not any(other.sessions(figures.CONTEXTS[0]) for other in named.values()):
-        st.text("None in any of them: not even the shortest sequence has room beside the weights.")
+        st.text(say("calculator.none_fits"))
         return
     rows = [
-        {"context, tokens": tokens, **{f"cache in {name}": other.sessions(tokens) for name, other in named.items()}}
+        {
+            say("calculator.context_column"): tokens,
+            **{say("calculator.cache_in", name=name): other.sessions(tokens) for name, other in named.items()},
+        }
         for tokens in figures.CONTEXTS
     ]
     charts.show(figures.sessions_by_context(named, chosen, context), key="sessions that fit", table=rows)
@@ -159,8 +183,11 @@ def _fit(room: Room, context: int) -> None:
 def _by_batch(room: Room, context: int) -> None:
     contexts = sorted({1024, 8192, 65_536, context})
     rows = [
-        {"sequences": batch, **{f"{n:,} tokens each, B": room.weights + batch * room.sequence(n) for n in contexts}}
+        {
+            "sequences": batch,
+            **{say("calculator.each_column", n=f"{n:,}"): room.weights + batch * room.sequence(n) for n in contexts},
+        }
         for batch in figures.BATCHES
     ]
     charts.show(figures.memory_by_batch(room, contexts, charts.palette()), key="memory by batch", table=rows)
-    shell.source("computed", f"{number_text(room.weights, 'B')} of weights + sequences × cache of one, in whole blocks")
+    shell.source("computed", say("calculator.batch_formula", weights=number_text(room.weights, "B")))

@@ -11,6 +11,9 @@ from explorer.labs.charts import number_text
 from explorer.labs.kv_memory.capacity import Room
 from explorer.labs.kv_memory.variants import Kind
 from explorer.pages.theme import Palette
+from explorer.say import words_beside
+
+say = words_beside(__file__)
 
 CONTEXTS = tuple(2**power for power in range(7, 21))  # 128 to 1,048,576 tokens
 BATCHES = tuple(2**power for power in range(11))  # 1 to 1,024 sequences
@@ -21,7 +24,7 @@ def bytes_by_context(
     kinds: Sequence[Kind], kv_bytes_each: float, context: int, limits: Mapping[str, float], colours: Palette
 ) -> go.Figure:
     """Bytes of one sequence's cache against its length, for each way to keep it; `limits` are drawn across."""
-    figure = go.Figure(layout={"title": "Cache of one sequence, by length"})
+    figure = go.Figure(layout={"title": say("figures.length_title")})
     for kind, dash in zip(kinds, LINES, strict=False):
         sizes = [kind.shape.kv_bytes(tokens, kv_bytes_each) for tokens in CONTEXTS]
         figure.add_scatter(
@@ -31,56 +34,64 @@ def bytes_by_context(
             mode="lines",
             line={"dash": dash, "width": 4 if kind.is_own else 2},
             customdata=[number_text(size, "B") for size in sizes],
-            hovertemplate=f"%{{x:,}} tokens: <b>%{{customdata}}</b><br>{kind.formula}"
-            f" × {kv_bytes_each:g} B × tokens<extra>{kind.name}</extra>",
+            hovertemplate=say(
+                "figures.length_hover", formula=kind.formula, kv_bytes_each=f"{kv_bytes_each:g}", name=kind.name
+            ),
         )
     _mark(figure, context, kinds[0].shape.kv_bytes(context, kv_bytes_each))
     _limits(figure, limits, colours)
     return figure.update_layout(
-        xaxis={"type": "log", "title": "context, tokens"}, yaxis={"type": "log", "title": "cache of one sequence, B"}
+        xaxis={"type": "log", "title": say("figures.context")},
+        yaxis={"type": "log", "title": say("figures.cache_bytes")},
     )
 
 
 def sessions_by_context(rooms: Mapping[str, Room], chosen: str, context: int) -> go.Figure:
     """Sequences that fit against their length, for each precision of the cache."""
-    figure = go.Figure(layout={"title": "Sessions that fit, by length"})
+    figure = go.Figure(layout={"title": say("figures.fit_title")})
     for (name, room), dash in zip(rooms.items(), LINES, strict=False):
         fit = [room.sessions(tokens) for tokens in CONTEXTS]
         figure.add_scatter(
             x=CONTEXTS,
             y=[count or None for count in fit],
-            name=f"cache in {name}",
+            name=say("figures.cache_in", name=name),
             mode="lines+markers",
             line={"dash": dash, "width": 4 if name == chosen else 2},
             customdata=[[number_text(room.for_caches, "B"), number_text(room.sequence(n), "B")] for n in CONTEXTS],
-            hovertemplate="%{x:,} tokens: <b>%{y:,} sessions</b><br>⌊%{customdata[0]} left ÷ %{customdata[1]} each⌋"
-            f"<extra>cache in {name}</extra>",
+            hovertemplate=say("figures.fit_hover", name=name),
         )
     _mark(figure, context, rooms[chosen].sessions(context) or None)
     return figure.update_layout(
-        xaxis={"type": "log", "title": "context, tokens"}, yaxis={"type": "log", "title": "sessions that fit"}
+        xaxis={"type": "log", "title": say("figures.context")}, yaxis={"type": "log", "title": say("figures.sessions")}
     )
 
 
 def memory_by_batch(room: Room, contexts: Sequence[int], colours: Palette) -> go.Figure:
     """Weights and caches together against the number of sequences, for a few lengths."""
-    figure = go.Figure(layout={"title": "Weights and caches, by batch"})
+    figure = go.Figure(layout={"title": say("figures.batch_title")})
     for tokens, dash in zip(contexts, LINES, strict=False):
         each = room.sequence(tokens)
         sizes = [room.weights + batch * each for batch in BATCHES]
         figure.add_scatter(
             x=BATCHES,
             y=sizes,
-            name=f"{tokens:,} tokens each",
+            name=say("figures.tokens_each", tokens=f"{tokens:,}"),
             mode="lines+markers",
             line={"dash": dash},
             customdata=[number_text(size, "B") for size in sizes],
-            hovertemplate=f"%{{x:,}} sequences: <b>%{{customdata}}</b><br>{number_text(room.weights, 'B')} weights"
-            f" + %{{x:,}} × {number_text(each, 'B')}<extra>{tokens:,} tokens each</extra>",
+            hovertemplate=say(
+                "figures.batch_hover",
+                weights=number_text(room.weights, "B"),
+                each=number_text(each, "B"),
+                tokens=f"{tokens:,}",
+            ),
         )
-    _limits(figure, {"memory that may be used": room.memory * room.usable, "weights alone": room.weights}, colours)
+    _limits(
+        figure, {say("figures.usable"): room.memory * room.usable, say("figures.weights_alone"): room.weights}, colours
+    )
     return figure.update_layout(
-        xaxis={"type": "log", "title": "sequences at a time"}, yaxis={"type": "log", "title": "memory, B"}
+        xaxis={"type": "log", "title": say("figures.sequences")},
+        yaxis={"type": "log", "title": say("figures.memory_bytes")},
     )
 
 
@@ -109,6 +120,6 @@ def _limits(figure: go.Figure, limits: Mapping[str, float], colours: Palette) ->
                 y=math.log10(size),
                 yanchor="bottom",
                 showarrow=False,
-                text=f"{words}: {number_text(size, 'B')}",
+                text=say("figures.line", words=words, size=number_text(size, "B")),
                 font={"color": colours.bad, "size": 13},
             )

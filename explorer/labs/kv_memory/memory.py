@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from engine.costs.shape import ModelShape
 from engine.records import MemoryUse
+from explorer.say import words_beside
+
+say = words_beside(__file__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,39 +35,34 @@ def numbers(use: MemoryUse, tokens: int, shape: ModelShape, bytes_each: float) -
     per_token = shape.kv_bytes_per_token(bytes_each)
     room = use.kv_reserved_bytes // per_token
     found = [
-        Number("formula", use.kv_formula_bytes, "computed", f"{tokens:,} tokens × {per_token:,} B"),
-        Number("live tensors", use.kv_live_bytes, "measured", "keys and values of all layers, tensor by tensor"),
         Number(
-            "reserved tensors",
+            "formula",
+            use.kv_formula_bytes,
+            "computed",
+            say("memory.formula", tokens=f"{tokens:,}", per_token=f"{per_token:,}"),
+        ),
+        Number(say("memory.live"), use.kv_live_bytes, "measured", say("memory.live_says")),
+        Number(
+            say("memory.reserved"),
             use.kv_reserved_bytes,
             "measured",
-            f"the same buffers whole: room for {room:,} tokens. They start at 64 and double when full, so that few "
-            "steps copy the cache",
+            say("memory.reserved_says", room=f"{room:,}"),
         ),
     ]
     if use.process_bytes is not None:
-        found.append(
-            Number(
-                "process", use.process_bytes, "measured", "all that this program holds in memory, as the system counts"
-            )
-        )
+        found.append(Number("process", use.process_bytes, "measured", say("memory.process_says")))
     if use.device_allocated_bytes is not None:
-        found.append(
-            Number("device", use.device_allocated_bytes, "measured", "what PyTorch's CUDA allocator has allocated")
-        )
+        found.append(Number("device", use.device_allocated_bytes, "measured", say("memory.cuda_says")))
     return tuple(found)
 
 
 def verdict(use: MemoryUse) -> str:
     """Whether formula and tensors agree, in words."""
     if use.kv_formula_bytes == use.kv_live_bytes:
-        return f"Formula and live tensors agree to the byte: {use.kv_live_bytes:,} B."
+        return say("memory.agree", kv_live_bytes=f"{use.kv_live_bytes:,}")
     more, less = sorted((use.kv_formula_bytes, use.kv_live_bytes), reverse=True)
-    who = "The live tensors hold" if use.kv_live_bytes > use.kv_formula_bytes else "The formula counts"
-    return (
-        f"They do not agree: {who} {more - less:,} B more ({more / less:.3f} ×). A model whose code caches expanded "
-        "keys and values does that; the formula counts what its config says is cached."
-    )
+    who = say("memory.tensors_more") if use.kv_live_bytes > use.kv_formula_bytes else say("memory.formula_more")
+    return say("memory.disagree", who=who, more=f"{more - less:,}", times=f"{more / less:.3f}")
 
 
 def window_words(shape: ModelShape, tokens: int, live: int, bytes_each: float) -> str:
@@ -75,10 +73,8 @@ def window_words(shape: ModelShape, tokens: int, live: int, bytes_each: float) -
     short = [one for one in shape.cached_layers if one.window]
     sizes = " or ".join(f"{size:,}" for size in sorted({one.window or 0 for one in short}))
     layers = sum(one.layers for one in short)
-    return (
-        f"{layers} of {shape.num_layers} layers only look back {sizes} tokens. A cache that "
-        f"drops older keys there would hold {kept:,} B. This engine keeps all {live:,} B and lets the mask apply the "
-        "window, so that every rewind can be done."
+    return say(
+        "memory.windows", layers=layers, num_layers=shape.num_layers, sizes=sizes, kept=f"{kept:,}", live=f"{live:,}"
     )
 
 
@@ -89,18 +85,17 @@ def parts(use: MemoryUse, *, all_live: int, all_reserved: int, shared: int) -> t
     """
     known = use.weight_bytes + all_reserved + shared + use.capture_bytes
     found = (
-        Part("weights", use.weight_bytes, "distinct storages of the model's parameters"),
-        Part("caches, live", all_live, "keys and values of all sessions"),
-        Part("caches, reserved", all_reserved - all_live, "room in the same buffers for tokens to come"),
-        Part("shared prompts", shared, "prompts kept so that the next to open them need not prefill"),
-        Part("captures", use.capture_bytes, "this session's queries and logits, kept so that steps can be looked at"),
+        Part("weights", use.weight_bytes, say("memory.weights_says")),
+        Part(say("memory.caches_live"), all_live, say("memory.caches_live_says")),
+        Part(say("memory.caches_reserved"), all_reserved - all_live, say("memory.caches_reserved_says")),
+        Part(say("memory.shared"), shared, say("memory.shared_says")),
+        Part("captures", use.capture_bytes, say("memory.capture_says")),
     )
     if use.process_bytes is None:
         return found
     rest = Part(
-        "the rest",
+        say("memory.rest"),
         use.process_bytes - known,
-        "Python, torch and its libraries, a forward pass's own results, the page, and freed memory that the "
-        "C library has not given back",
+        say("memory.rest_says"),
     )
     return (*found, rest)

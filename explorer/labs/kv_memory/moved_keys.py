@@ -12,27 +12,34 @@ from engine.studies.key_records import KeyChange
 from explorer.engines import bridge
 from explorer.labs import charts, controls, progress, shell
 from explorer.labs.kv_memory import cache_pictures
+from explorer.say import words_beside
 
 if TYPE_CHECKING:
     from engine.session import DecodeSession
+
+say = words_beside(__file__)
 
 CONTROLS = ("first", "side")  # their names in the URL
 
 
 def show(session: DecodeSession) -> None:
     """The claim, the control, the button, the picture."""
-    st.text("In layer 0 they do. Put another token first, prefill that copy, and see what became of all the others.")
-    words = controls.text("Put this token first", url="first", default="A", most=100)
+    st.text(say("moved_keys.what"))
+    words = controls.text(say("moved_keys.first_token"), url="first", default="A", most=100)
     token_id = _token(session, words)
     if token_id is None:
         return
     first = bridge.token_labels(session.engine, [session.recipe.token_ids[0], token_id])
 
     def begin(report: progress.TaskProgress) -> Future[KeyChange]:
-        return bridge.change_first_token(session, token_id, lambda done, total: report(done, total, "tokens fed"))
+        return bridge.change_first_token(
+            session, token_id, lambda done, total: report(done, total, say("moved_keys.fed"))
+        )
 
     inputs = (session.id, session.epoch, len(session.records), token_id)
-    change = progress.task("moved keys", f"Change “{first[0]}” to “{first[1]}” in a copy", begin, inputs=inputs)
+    change = progress.task(
+        "moved keys", say("moved_keys.change", before=first[0], after=first[1]), begin, inputs=inputs
+    )
     if change is not None:
         _picture(session, change)
 
@@ -58,7 +65,7 @@ def _picture(session: DecodeSession, change: KeyChange) -> None:
             "position": n,
             "token": labels[n],
             "moved": float(change.moved[side, layer, n]),
-            "same bits": bool(change.same_bits[side, layer, n]),
+            say("moved_keys.same_bits"): bool(change.same_bits[side, layer, n]),
             "rounding": float(change.rounding[side, layer, n]),
         }
         for layer in range(change.moved.shape[1])
@@ -71,6 +78,5 @@ def _picture(session: DecodeSession, change: KeyChange) -> None:
     )
     shell.source(
         "measured",
-        "here, now: two copies of the run prefilled alike, all but the first token; "
-        "|after − before| ÷ |before| over all heads. The run itself was not touched.",
+        say("moved_keys.measured"),
     )

@@ -5,11 +5,14 @@ from __future__ import annotations
 from explorer.labs import live, shell
 from explorer.labs.kv_memory import calculator, moved_keys, paging, queries, three_numbers
 from explorer.labs.model_choice import choose_model
+from explorer.say import words_beside
+
+say = words_beside(__file__)
 
 
 def page() -> None:
     """Calculate first, which needs no model; then look at the run on the Step page, if there is one."""
-    shell.lab("KV cache memory", "What does the cache of keys and values take, how many fit, and what is in it?")
+    shell.lab(say("page.title"), say("page.question"))
     stage = shell.stage()
     with stage.controls:
         chosen = choose_model(needs_weights=False)
@@ -17,9 +20,7 @@ def page() -> None:
     if chosen is not None and asked is not None:
         calculator.show(chosen, asked, stage)
         calculator.more(chosen, asked)
-        part = shell.details(
-            "Allocation (PagedAttention): three ways to hand the memory out", key="kv_paging", controls=paging.CONTROLS
-        )
+        part = shell.details(say("page.allocation"), key="kv_paging", controls=paging.CONTROLS)
         if part:
             with part:
                 paging.show(asked.room)
@@ -27,22 +28,20 @@ def page() -> None:
 
 
 def _your_run() -> None:
-    shell.section("The cache of your run")
-    session = live.session_or_offer("This part")
+    shell.section(say("page.yours"))
+    session = live.session_or_offer(say("page.needs"))
     if session is None:
         return
-    three_numbers.say(session)
-    part = shell.details("Three numbers for one cache, and what this process holds", key="kv_three")
+    three_numbers.agreement(session)
+    part = shell.details(say("page.three_numbers"), key="kv_three")
     if part:
         with part:
             three_numbers.show(session)
-    part = shell.details(
-        "Do a token's key and value depend on that token alone?", key="kv_moved", controls=moved_keys.CONTROLS
-    )
+    part = shell.details(say("page.moved"), key="kv_moved", controls=moved_keys.CONTROLS)
     if part:
         with part:
             moved_keys.show(session)
-    part = shell.details("Queries are not cached, and why", key="kv_queries")
+    part = shell.details(say("page.queries"), key="kv_queries")
     if part:
         with part:
             queries.show(session)

@@ -10,30 +10,33 @@ from explorer.labs.charts import number_text
 from explorer.labs.kv_memory import pictures
 from explorer.labs.kv_memory.allocation import POLICIES, Allocation, allocate, read_lengths
 from explorer.labs.kv_memory.capacity import Room
+from explorer.say import words_beside
 
-LIVE, TYPED = "the engine's live sessions", "lengths I type"
+say = words_beside(__file__)
+
+LIVE, TYPED = say("paging.live"), say("paging.typed")
 CONTROLS = ("of", "lens", "block", "most")  # their names in the URL
 EXAMPLE = "37, 100, 520, 1200, 2000, 64"
 BLOCKS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 MOST = tuple(2**power for power in range(6, 18))
 RULES = {
-    "reserve to the maximum": "every sequence gets the longest there may be",
-    "power of two": "every sequence gets the next power of two",
-    "paged": "⌈length ÷ block⌉ blocks; only the last one can be part empty",
+    "reserve to the maximum": say("paging.maximum_rule"),
+    "power of two": say("paging.power_rule"),
+    "paged": say("paging.paged_rule"),
 }
 
 
 def show(room: Room) -> None:
     """Controls, the strips, the pool, and what each policy wastes."""
-    st.text("A sequence's length is only known when it ends. What is set aside for it meanwhile, and wasted?")
+    st.text(say("paging.why"))
     columns = st.columns(3)
     with columns[0]:
-        source = controls.choice("Lengths of", [TYPED, LIVE], url="of", default=TYPED)
-        words = controls.text("Lengths, tokens", url="lens", default=EXAMPLE) if source == TYPED else ""
+        source = controls.choice(say("paging.lengths_of"), [TYPED, LIVE], url="of", default=TYPED)
+        words = controls.text(say("paging.lengths"), url="lens", default=EXAMPLE) if source == TYPED else ""
     with columns[1]:
-        block = controls.ladder("Block, tokens", BLOCKS, url="block", default=16)
+        block = controls.ladder(say("paging.block"), BLOCKS, url="block", default=16)
     with columns[2]:
-        most = controls.ladder("Reserved, tokens", MOST, url="most", default=2048)
+        most = controls.ladder(say("paging.reserved"), MOST, url="most", default=2048)
     lengths = _typed(words) if source == TYPED else _live()
     if lengths:
         _draw(lengths, block, most, room)
@@ -52,13 +55,17 @@ def _live() -> tuple[int, ...]:
     engine = live.loaded_engine()
     lengths = live.lengths(engine) if engine else ()
     if not lengths:
-        st.text("No session holds a cache just now. Prefill a prompt on the Step page, or type lengths.")
+        st.text(say("paging.no_session"))
     return lengths
 
 
 def _draw(lengths: tuple[int, ...], block: int, most: int, room: Room) -> None:
     colours, slot_bytes = charts.palette(), room.shape.kv_bytes_per_token(room.kv_bytes_each)
-    each = f"≈ {number_text(slot_bytes, 'B')}" if room.shape.doubts else f"{slot_bytes:,} B"
+    each = (
+        say("paging.about", slot_bytes=number_text(slot_bytes, "B"))
+        if room.shape.doubts
+        else say("paging.exactly", slot_bytes=f"{slot_bytes:,}")
+    )
     try:
         found = [allocate(policy, lengths, most=most, block=block) for policy in POLICIES]
     except InvalidSettings as error:
@@ -71,20 +78,28 @@ def _draw(lengths: tuple[int, ...], block: int, most: int, room: Room) -> None:
     )
     for allocation in found:
         st.text(
-            f"{allocation.policy}: {allocation.wasted:,} of {allocation.held:,} slots empty, "
-            f"{number_text(allocation.wasted * slot_bytes, 'B')} wasted, {allocation.utilisation:.1%} filled"
+            say(
+                "paging.wasted",
+                policy=allocation.policy,
+                empty=f"{allocation.wasted:,}",
+                held=f"{allocation.held:,}",
+                wasted=number_text(allocation.wasted * slot_bytes, "B"),
+                utilisation=f"{allocation.utilisation:.1%}",
+            )
         )
-    shell.source("computed", f"slots × {each} per token; " + "; ".join(f"{p}: {RULES[p]}" for p in POLICIES))
+    shell.source(
+        "computed",
+        say("paging.slots", each=each) + "; ".join(say("paging.rule", policy=p, rule=RULES[p]) for p in POLICIES),
+    )
     shell.source(
         "published",
-        "before paging, servers filled 20.4 to 38.2 % of the memory they had set aside, with paging about 96 % "
-        "(Kwon et al., SOSP 2023)",
+        say("paging.published"),
     )
     charts.show(
         pictures.pool(lengths, block, colours),
         key="paged pool",
         table=[
-            {"sequence": one, "tokens": length, "blocks": slots // block, "empty slots": slots - length}
+            {"sequence": one, "tokens": length, "blocks": slots // block, say("paging.empty_slots"): slots - length}
             for one, (length, slots) in enumerate(zip(found[-1].lengths, found[-1].slots, strict=True), 1)
         ],
     )
@@ -94,8 +109,8 @@ def _row(allocation: Allocation, slot_bytes: int) -> dict[str, object]:
     return {
         "policy": allocation.policy,
         "slots": allocation.held,
-        "empty slots": allocation.wasted,
+        say("paging.empty_slots"): allocation.wasted,
         "bytes": allocation.held * slot_bytes,
-        "wasted bytes": allocation.wasted * slot_bytes,
+        say("paging.wasted_bytes"): allocation.wasted * slot_bytes,
         "filled": round(allocation.utilisation, 4),
     }

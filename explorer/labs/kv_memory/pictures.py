@@ -11,16 +11,19 @@ from explorer.labs.charts import number_text
 from explorer.labs.kv_memory.allocation import Allocation, block_owners
 from explorer.labs.kv_memory.memory import Part
 from explorer.pages.theme import Palette
+from explorer.say import words_beside
+
+say = words_beside(__file__)
 
 POOL_WIDTH = 32  # blocks in a row
 MOST_BLOCKS = 2048  # more would be finer than the screen
 NUMBERED_BLOCKS = 512
-BREAKS: dict[str, str] = {"reserve to the maximum": "reserve to<br>the maximum", "power of two": "power<br>of two"}
+BREAKS: dict[str, str] = {"reserve to the maximum": say("pictures.maximum"), "power of two": say("pictures.power")}
 
 
 def strips(allocations: Sequence[Allocation], slot_bytes: float, colours: Palette) -> go.Figure:
     """One strip of memory per policy: what each sequence fills, and pale behind it what it holds empty."""
-    figure = go.Figure(layout={"title": "Memory allocated, by policy"})
+    figure = go.Figure(layout={"title": say("pictures.title")})
     policies = [allocation.policy for allocation in allocations]
     lengths, hues = allocations[0].lengths, session_colours(colours)
     for one, length in enumerate(lengths):
@@ -34,8 +37,7 @@ def strips(allocations: Sequence[Allocation], slot_bytes: float, colours: Palett
                 name=name,
                 marker={"color": hue, "opacity": opacity, "line": {"color": colours.card, "width": 1}},
                 customdata=[[count, number_text(count * slot_bytes, "B")] for count in slots],
-                hovertemplate=f"sequence {one + 1}, {length:,} tokens<br>{name}: <b>%{{customdata[0]:,}} slots, "
-                "%{customdata[1]}</b><extra>%{y}</extra>",
+                hovertemplate=say("pictures.hover", one=one + 1, length=f"{length:,}", name=name),
                 showlegend=False,
             )
     for allocation in allocations:
@@ -52,7 +54,7 @@ def strips(allocations: Sequence[Allocation], slot_bytes: float, colours: Palett
         barmode="stack",
         height=300,
         yaxis={"autorange": "reversed", "tickvals": policies, "ticktext": [BREAKS.get(one, one) for one in policies]},
-        xaxis={"title": "memory allocated, B", "range": [0, most * 1.16]},
+        xaxis={"title": say("pictures.bytes"), "range": [0, most * 1.16]},
     )
 
 
@@ -62,9 +64,11 @@ def pool(lengths: Sequence[int], block: int, colours: Palette) -> go.Figure:
     hues = session_colours(colours)
     rows = [blocks[start : start + POOL_WIDTH] for start in range(0, len(blocks), POOL_WIDTH)]
     shades = [[2 * (one.owner % len(hues)) + (one.filled == block) for one in row] for row in rows]
-    words = [[f"sequence {one.owner + 1}: {one.filled} of {block} slots filled" for one in row] for row in rows]
+    words = [
+        [say("pictures.blocks", owner=one.owner + 1, filled=one.filled, block=block) for one in row] for row in rows
+    ]
     numbers = [[str(one.owner + 1) if len(blocks) <= NUMBERED_BLOCKS else "" for one in row] for row in rows]
-    figure = go.Figure(layout={"title": f"Paged pool: blocks of {block} in the order taken"})
+    figure = go.Figure(layout={"title": say("pictures.pool_title", block=block)})
     figure.add_heatmap(
         z=shades,
         customdata=words,
@@ -120,11 +124,11 @@ def session_colours(colours: Palette) -> tuple[str, ...]:
 
 def memory_parts(parts: Sequence[Part], colours: Palette) -> go.Figure:
     """What this process holds, part by part, in one bar."""
-    figure = go.Figure(layout={"title": "What this process holds"})
+    figure = go.Figure(layout={"title": say("pictures.process_title")})
     hues = [colours.prompt, colours.accent, colours.value, colours.generated, colours.forced, colours.line]
     for part, hue in zip(parts, hues, strict=False):
         figure.add_bar(
-            y=["this process"],
+            y=[say("pictures.this_process")],
             x=[max(0, part.size)],
             orientation="h",
             name=part.name,
@@ -136,6 +140,6 @@ def memory_parts(parts: Sequence[Part], colours: Palette) -> go.Figure:
         barmode="stack",
         height=240,
         legend={"traceorder": "normal"},
-        xaxis={"title": "bytes, B"},
+        xaxis={"title": say("pictures.bytes_axis")},
         yaxis={"showticklabels": False, "ticks": ""},
     )

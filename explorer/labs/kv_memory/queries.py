@@ -11,16 +11,15 @@ from explorer.engines import bridge
 from explorer.labs import charts, shell
 from explorer.labs.charts import number_text
 from explorer.labs.kv_memory import cache_pictures
+from explorer.say import words_beside
 
 if TYPE_CHECKING:
     from engine.session import DecodeSession
 
+say = words_beside(__file__)
+
 MOST_TOKENS = 24  # a picture that is read token by token
-WHY = (
-    "Each step multiplies the newest token's query with every cached key and mixes the cached values by the result. "
-    "That result goes up to the next layer, and the query has done its work: what it found is in the keys and values "
-    "of the layers above. A later token has a query of its own."
-)
+WHY = say("queries.why")
 
 
 def show(session: DecodeSession) -> None:
@@ -29,30 +28,24 @@ def show(session: DecodeSession) -> None:
     info = engine.info
     bytes_each = info.kv_bytes_per_token / info.shape.kv_elements_per_token
     each = query_bytes_per_token(info.shape, bytes_each)
-    st.text("Keys and values are read at every later step. A query is used once.")
+    st.text(say("queries.once"))
     with st.container(horizontal=True, key="library_queries"):
-        st.metric("Key and value of one token", number_text(info.kv_bytes_per_token, "B"), border=True)
+        st.metric(say("queries.key_value"), number_text(info.kv_bytes_per_token, "B"), border=True)
         st.metric(
-            "Its queries, were they kept",
+            say("queries.queries"),
             number_text(each, "B"),
             border=True,
             help=query_formula(info.shape, bytes_each),
         )
-        st.metric("Later steps that would read them", "0", border=True, help="See the right-hand square below")
+        st.metric(say("queries.later"), "0", border=True, help=say("queries.later_hint"))
     prompt = len(session.recipe.prompt_ids)
     labels = bridge.token_labels(engine, session.recipe.token_ids[: record.kv_len])[:MOST_TOKENS]
     if prompt <= len(labels):
         _picture(prompt, labels)
     else:
-        st.text(
-            f"The prompt alone has {prompt:,} tokens, too many to draw one by one. A shorter one shows the squares."
-        )
+        st.text(say("queries.too_long", prompt=f"{prompt:,}"))
     st.text(WHY)
-    st.text(
-        "Kept all the same: the queries and logits of the last few steps, "
-        f"{number_text(record.memory.capture_bytes, 'B')}, so that this program can draw their attention. "
-        "Decoding never reads them."
-    )
+    st.text(say("queries.kept", capture_bytes=number_text(record.memory.capture_bytes, "B")))
 
 
 def query_bytes_per_token(shape: ModelShape, bytes_each: float) -> int:
@@ -62,7 +55,13 @@ def query_bytes_per_token(shape: ModelShape, bytes_each: float) -> int:
 
 def query_formula(shape: ModelShape, bytes_each: float) -> str:
     """The same, written out."""
-    return f"{shape.num_layers} layers × {shape.num_heads} query heads × {shape.head_dim} × {bytes_each:g} B"
+    return say(
+        "queries.formula",
+        num_layers=shape.num_layers,
+        num_heads=shape.num_heads,
+        head_dim=shape.head_dim,
+        bytes_each=f"{bytes_each:g}",
+    )
 
 
 def _picture(prompt: int, labels: list[str]) -> None:
@@ -70,14 +69,12 @@ def _picture(prompt: int, labels: list[str]) -> None:
     rows = [
         {
             "step": step,
-            "keys and values read": int(keys[step].sum()),
-            "queries read": int(queries[step].sum()),
-            "of them from earlier steps": int(queries[step, : prompt + step - 1].sum()) if step else 0,
+            say("queries.kv_read"): int(keys[step].sum()),
+            say("queries.queries_read"): int(queries[step].sum()),
+            say("queries.earlier"): int(queries[step, : prompt + step - 1].sum()) if step else 0,
         }
         for step in range(len(keys))
     ]
     safe = [charts.plain(label) for label in labels]
     charts.show(cache_pictures.who_reads(prompt, safe, charts.palette()), key="who reads what", table=rows)
-    shell.source(
-        "computed", "step 0 feeds the prompt; step s feeds one token, whose query reads every key up to its own"
-    )
+    shell.source("computed", say("queries.computed"))

@@ -9,15 +9,22 @@ import streamlit as st
 from explorer.labs import charts, shell
 from explorer.labs.charts import number_text
 from explorer.labs.kv_memory import memory, pictures
+from explorer.say import words_beside
 
 if TYPE_CHECKING:
     from engine.session import DecodeSession
 
+say = words_beside(__file__)
 
-def say(session: DecodeSession) -> None:
+
+def agreement(session: DecodeSession) -> None:
     """How many tokens are in it, and whether formula and tensors agree."""
     record = session.records[-1]
-    st.text(f"After step {record.index}, {record.kv_len:,} tokens are in it. {memory.verdict(record.memory)}")
+    st.text(
+        say(
+            "three_numbers.after", index=record.index, kv_len=f"{record.kv_len:,}", memory=memory.verdict(record.memory)
+        )
+    )
 
 
 def show(session: DecodeSession) -> None:
@@ -29,13 +36,19 @@ def show(session: DecodeSession) -> None:
     with st.container(horizontal=True, key="library_numbers"):
         for number in found:
             st.metric(
-                number.name, number_text(number.size, "B"), border=True, help=f"{number.size:,} B, {number.origin}"
+                number.name,
+                number_text(number.size, "B"),
+                border=True,
+                help=say("three_numbers.size", size=f"{number.size:,}", origin=number.origin),
             )
     window = memory.window_words(info.shape, record.kv_len, use.kv_live_bytes, bytes_each)
     if window:
         st.text(window)
     st.table(
-        [{"number": n.name, "bytes": f"{n.size:,}", "how": n.origin, "what it includes": n.includes} for n in found],
+        [
+            {"number": n.name, "bytes": f"{n.size:,}", "how": n.origin, say("three_numbers.includes"): n.includes}
+            for n in found
+        ],
         hide_index=True,
     )
     held, counters = engine.sessions.total(), engine.counters()
@@ -43,6 +56,6 @@ def show(session: DecodeSession) -> None:
     charts.show(
         pictures.memory_parts(parts, charts.palette()),
         key="process memory",
-        table=[{"part": part.name, "bytes": part.size, "what it is": part.why} for part in parts],
+        table=[{"part": part.name, "bytes": part.size, say("three_numbers.is"): part.why} for part in parts],
     )
-    shell.source("measured", f"here, when step {record.index} was done; caches of all sessions as of now")
+    shell.source("measured", say("three_numbers.measured", index=record.index))

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from engine.costs.shape import ModelShape
 from engine.costs.sizes import CachedLayers
 from engine.costs.variants import with_key_heads, without_window, written_out
+from explorer.say import words_beside
+
+say = words_beside(__file__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +26,12 @@ class Kind:
 def own_kind(shape: ModelShape) -> Kind:
     """How the model itself keeps its cache."""
     if shape.latent:
-        return Kind("this model: MLA", shape, _formula(shape), is_own=True)
+        return Kind(say("variants.mla"), shape, _formula(shape), is_own=True)
     windows = sorted({one.window for one in shape.cached_layers if one.window})
-    name = _sharing(shape) + (f", window {' or '.join(f'{size:,}' for size in windows)}" if windows else "")
-    return Kind(f"this model: {name}", shape, _formula(shape), is_own=True)
+    name = _sharing(shape) + (
+        say("variants.window", size=" or ".join(f"{size:,}" for size in windows)) if windows else ""
+    )
+    return Kind(say("variants.this_model", name=name), shape, _formula(shape), is_own=True)
 
 
 def kinds(shape: ModelShape) -> tuple[Kind, ...]:
@@ -34,11 +39,11 @@ def kinds(shape: ModelShape) -> tuple[Kind, ...]:
     found = [own_kind(shape)]
     plain = without_window(shape)
     if plain != shape:
-        found.append(Kind("without the window", plain, _formula(plain)))
+        found.append(Kind(say("variants.without_window"), plain, _formula(plain)))
     if shape.latent:
         plain = written_out(plain)
-        found.append(Kind("MLA's keys and values written out", plain, _formula(plain)))
-    for heads, name in ((plain.num_heads, "MHA: one KV head per query head"), (1, "MQA: one KV head")):
+        found.append(Kind(say("variants.written_out"), plain, _formula(plain)))
+    for heads, name in ((plain.num_heads, say("variants.mha")), (1, say("variants.mqa"))):
         other = with_key_heads(plain, heads)
         if other != plain:
             found.append(Kind(name, other, _formula(other)))
@@ -48,7 +53,7 @@ def kinds(shape: ModelShape) -> tuple[Kind, ...]:
 def _sharing(shape: ModelShape) -> str:
     if shape.num_kv_heads == shape.num_heads:
         return "MHA"
-    return "MQA" if shape.num_kv_heads == 1 else f"GQA, {shape.num_heads // shape.num_kv_heads} query heads per KV head"
+    return "MQA" if shape.num_kv_heads == 1 else say("variants.gqa", num_heads=shape.num_heads // shape.num_kv_heads)
 
 
 def _formula(shape: ModelShape) -> str:
@@ -56,14 +61,16 @@ def _formula(shape: ModelShape) -> str:
     layers: Counter[str] = Counter()
     for one in shape.cached_layers:
         layers[_numbers(shape, one)] += one.layers
-    return "; ".join(f"{count} layers × {numbers}" for numbers, count in layers.items())
+    return "; ".join(say("variants.layers", count=count, numbers=numbers) for numbers, count in layers.items())
 
 
 def _numbers(shape: ModelShape, one: CachedLayers) -> str:
-    index = f" + index key {one.index}" if one.index else ""
+    index = say("variants.index_key", index=one.index) if one.index else ""
     if shape.latent:
-        return f"(latent {one.key} + rotated key {one.value}{index})"
+        return say("variants.latent", key=one.key, value=one.value, index=index)
     widths = (
-        f"2 × {one.heads} heads × {one.key}" if one.key == one.value else f"{one.heads} heads × {one.key + one.value}"
+        say("variants.alike", heads=one.heads, key=one.key)
+        if one.key == one.value
+        else say("variants.unlike", heads=one.heads, key=one.key + one.value)
     )
     return widths + index

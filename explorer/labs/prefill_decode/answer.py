@@ -11,10 +11,13 @@ from explorer.labs.charts import number_text
 from explorer.labs.picture import Bar, Bars, Part
 from explorer.labs.prefill_decode.priced import Rates, Request
 from explorer.labs.shell import Answer
+from explorer.say import words_beside
 
 if TYPE_CHECKING:
     from engine.records import StepRecord
     from engine.studies.prefill_and_decode import PhaseTimes
+
+say = words_beside(__file__)
 
 
 def computed(name: str, pair: Sequence[Request], rates: Rates) -> Answer:
@@ -22,7 +25,9 @@ def computed(name: str, pair: Sequence[Request], rates: Rates) -> Answer:
     long, short = pair
     least = [request.least_s(rates) for request in pair]
     names = {
-        "place": rates.name if rates.name[0].isdigit() or rates.name.startswith("this") else f"one {rates.name}",
+        "place": rates.name
+        if rates.name[0].isdigit() or rates.name.startswith("this")
+        else say("answer.one", name=rates.name),
         "name": name,
         "long": f"{long.prompt_len:,}",
         "short": f"{long.new_tokens:,}",
@@ -34,13 +39,10 @@ def computed(name: str, pair: Sequence[Request], rates: Rates) -> Answer:
         "prefill": f"{long.prefill.bound(rates)}-bound",
         "decode": f"{short.decode.bound(rates)}-bound",
     }
-    words = (
-        "On {place}, {name} takes {first} at least for {long} prompt tokens and {short} new ones, and {second} for "
-        "{short} and {long}: {times} times as long. "
-    )
+    words = say.unfilled("answer.priced")
     if not short.decode.forwards:
-        return Answer(f"{words}Prefill is {{prefill}}.", numbers, names)
-    return Answer(f"{words}Prefill is {{prefill}}, decode {{decode}}.", numbers, names)
+        return Answer(say("answer.prefill", words=words), numbers, names)
+    return Answer(say("answer.both", words=words), numbers, names)
 
 
 def computed_bars(pair: Sequence[Request], rates: Rates) -> Bars:
@@ -50,8 +52,8 @@ def computed_bars(pair: Sequence[Request], rates: Rates) -> Bars:
         for request in pair
     ]
     return Bars(
-        title=f"Least time of the two requests on {rates.name}",
-        note="as many tokens go through the model in both",
+        title=say("answer.priced_title", name=rates.name),
+        note=say("answer.as_many"),
         bars=[_bar(request.prompt_len, request.new_tokens, phases) for request, phases in bars],
     )
 
@@ -62,26 +64,26 @@ def measured(times: Sequence[PhaseTimes]) -> Answer:
     names = {"long": f"{long.prompt_len:,}", "short": f"{long.new_tokens:,}"}
     totals = [(t.prefill_ms + t.decode_ms) / 1e3 for t in times]
     numbers = {"first": number_text(totals[0], "s"), "second": number_text(totals[1], "s")}
-    words = "{long} prompt tokens and {short} new ones took {first}, {short} and {long} took {second}"
+    words = say.unfilled("answer.measured")
     if totals[0] and long.is_whole and short.is_whole:
         numbers |= {"times": f"{totals[1] / totals[0]:.3g}"}
-        words += ": {times} times as long."
+        words += say.unfilled("answer.times")
     else:
-        words += " until it was stopped."
+        words += say("answer.stopped")
     if long.prefill_per_s and short.decode_per_s:
         numbers |= {
             "prompt": number_text(1 / long.prefill_per_s, "s"),
             "new": number_text(1 / short.decode_per_s, "s"),
         }
-        words += " A prompt token cost {prompt}, a new one {new}."
+        words += say.unfilled("answer.each")
     return Answer(words, numbers, names)
 
 
 def measured_bars(times: Sequence[PhaseTimes]) -> Bars:
     """Where the time of either request went."""
     return Bars(
-        title="Measured time of the two requests",
-        note="as many tokens go through the model in both",
+        title=say("answer.measured_title"),
+        note=say("answer.as_many"),
         bars=[
             _bar(
                 t.prompt_len,
@@ -124,8 +126,7 @@ def of_run(run: RunTimes) -> Answer:
         "times": f"{run.step_s / each:.3g}",
     }
     return Answer(
-        "In your run, one forward pass over the {prompt} prompt tokens took {prefill}, {each} a token. A decode step "
-        "took {step} for one token: {times} times as long.",
+        say.unfilled("answer.run"),
         numbers,
         {"prompt": f"{run.prompt:,}"},
     )
@@ -134,10 +135,10 @@ def of_run(run: RunTimes) -> Answer:
 def run_bars(run: RunTimes) -> Bars:
     """What a token of either phase took in the run."""
     each = run.prefill_s / run.prompt
-    rows = (("prefill", each, "accent", f"mean of {run.prompt:,} tokens in one forward pass"),
-            ("decode", run.step_s, "forced", f"median of {run.steps:,} steps"))  # fmt: skip
+    rows = (("prefill", each, "accent", say("answer.run_prefill", prompt=f"{run.prompt:,}")),
+            ("decode", run.step_s, "forced", say("answer.run_decode", steps=f"{run.steps:,}")))  # fmt: skip
     return Bars(
-        title="Time of one token in your run",
+        title=say("answer.run_title"),
         bars=[
             Bar(name, (Part(name, size, detail, "accent" if colour == "accent" else "forced"),), number_text(size, "s"),
                 detail=detail)
@@ -148,8 +149,18 @@ def run_bars(run: RunTimes) -> Bars:
 
 def _bar(prompt_len: int, new_tokens: int, phases: Sequence[tuple[str, float, str]]) -> Bar:
     parts = [
-        Part(name, seconds, f"{number_text(seconds, 's')}, {words}", "accent" if name == "prefill" else "forced")
+        Part(
+            name,
+            seconds,
+            say("answer.part", seconds=number_text(seconds, "s"), words=words),
+            "accent" if name == "prefill" else "forced",
+        )
         for name, seconds, words in phases
     ]
     total = sum(seconds for _, seconds, _ in phases)
-    return Bar(f"{prompt_len:,} + {new_tokens:,}", parts, number_text(total, "s"), detail="prompt + new tokens")
+    return Bar(
+        say("answer.request", prompt_len=f"{prompt_len:,}", new_tokens=f"{new_tokens:,}"),
+        parts,
+        number_text(total, "s"),
+        detail=say("answer.request_detail"),
+    )

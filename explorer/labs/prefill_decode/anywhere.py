@@ -14,25 +14,24 @@ from explorer.labs.model_choice import ChosenModel, choose_model
 from explorer.labs.prefill_decode import figures, here, table, words
 from explorer.labs.prefill_decode.priced import Rates, Request, Sizes, request
 from explorer.labs.shell import Source, source
+from explorer.say import words_beside
 
-HERE = "this machine, measured"
+say = words_beside(__file__)
+
+HERE = say("anywhere.here")
 MOST = 32_768
 SHOWN = {
     "request": "",
     "phase": "",
     "FLOPs": "FLOP",
-    "bytes moved": "B",
-    "FLOP per byte": "",
-    "arithmetic alone, ms": "ms",
-    "memory alone, ms": "ms",
-    "bound by": "",
-    "tokens per second at most": "",
+    say("anywhere.moved"): "B",
+    say("anywhere.intensity"): "",
+    say("anywhere.arithmetic_ms"): "ms",
+    say("anywhere.memory_ms"): "ms",
+    say("anywhere.bound"): "",
+    say("anywhere.rate"): "",
 }
-ASSUMED = (
-    "One request alone, at the full rates stated, arithmetic and memory overlapping perfectly within a forward pass: "
-    "nothing is quicker, real programs are slower. Weights are read once a pass, keys and values written once and "
-    "read once a turn; activations are left out, and so is what several devices have to tell each other."
-)
+ASSUMED = say("anywhere.assumed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +60,10 @@ def ask() -> Case | None:
     weights = controls.choice("Weights", list(PRECISIONS), url="w", default="bf16")
     machine = _machine(weights)
     with shell.more("pd_more", ("cl", "cs", "devices", "kv")):
-        long = controls.whole("Long prompt or answer", url="cl", default=500, low=1, high=MOST)
-        short = controls.whole("Short one", url="cs", default=20, low=1, high=MOST)
+        long = controls.whole(say("anywhere.long"), url="cl", default=500, low=1, high=MOST)
+        short = controls.whole(say("anywhere.short"), url="cs", default=20, low=1, high=MOST)
         devices = controls.whole("Devices", url="devices", default=1, low=1, high=10_000)
-        cache = controls.choice("Keys and values", list(PRECISIONS), url="kv", default="bf16")
+        cache = controls.choice(say("anywhere.cache_as"), list(PRECISIONS), url="kv", default="bf16")
     if model is None or machine is None:
         return None
     machine = replace(machine, rates=_together(machine.rates, devices), devices=devices)
@@ -76,16 +75,16 @@ def ask() -> Case | None:
 def show(case: Case) -> None:
     """What is folded away: what bounds either phase, and prompts of other lengths."""
     rates, pair = case.machine.rates, list(case.pair)
-    part = shell.details("What bounds either phase, and every number", key="pd_bounds")
+    part = shell.details(say("anywhere.bounds"), key="pd_bounds")
     if part:
         with part:
             st.text(words.regime(case.pair[0], case.sizes, rates))
             rows = table.computed_rows(pair, rates)
             st.table(table.shown(rows, SHOWN), hide_index=True)
             source("computed", ASSUMED)
-            source("published", f"{case.model.name}: {case.model.source}.")
-            source(case.machine.origin, f"{rates.name}: {rates.source}.")
-    part = shell.details("From which prompt length on prefill is compute-bound", key="pd_lengths")
+            source("published", say("anywhere.source", name=case.model.name, source=case.model.source))
+            source(case.machine.origin, say("anywhere.source", name=rates.name, source=rates.source))
+    part = shell.details(say("anywhere.turn"), key="pd_lengths")
     if part:
         with part:
             long = case.pair[0].prompt_len
@@ -111,10 +110,7 @@ def _machine(weights: str) -> Machine | None:
     device = HARDWARE[picked]
     peak = device.best_peak(weights)
     if peak is None:
-        st.text(
-            f"No rate of arithmetic is published for {picked} with {weights} weights, so only half of this could be "
-            "said. Choose another machine or other weights."
-        )
+        st.text(say("anywhere.no_rate", picked=picked, weights=weights))
         return None
     return Machine(Rates(picked, device.bandwidth, peak, device.source), "published", device.memory, 1)
 
@@ -123,7 +119,12 @@ def _together(rates: Rates, devices: int) -> Rates:
     """Several devices as one that is so many times as fast."""
     if devices == 1:
         return rates
-    return Rates(f"{devices:,} × {rates.name}", devices * rates.bandwidth, devices * rates.peak, rates.source)
+    return Rates(
+        say("anywhere.several", devices=f"{devices:,}", name=rates.name),
+        devices * rates.bandwidth,
+        devices * rates.peak,
+        rates.source,
+    )
 
 
 def _within(long: int, short: int, shape: ModelShape, model: str) -> int:
@@ -132,5 +133,9 @@ def _within(long: int, short: int, shape: ModelShape, model: str) -> int:
     if limit is None or long + short - 1 <= limit:
         return long
     most = max(1, limit - short + 1)
-    st.text(f"{model} reads {limit:,} positions; {long:,} and {short:,} need more, so {most:,} are priced.")
+    st.text(
+        say(
+            "anywhere.too_long", model=model, limit=f"{limit:,}", long=f"{long:,}", short=f"{short:,}", most=f"{most:,}"
+        )
+    )
     return most

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 import plotly.graph_objects as go
 
 from explorer.labs.prefill_decode.priced import Phase, Rates, Request, Sizes, sweep_of, turning_prompt
+from explorer.say import words_beside
 
 if TYPE_CHECKING:
     from engine.studies.chunk_sizes import ChunkStudy
     from engine.studies.prefill_and_decode import PhaseTimes
+
+say = words_beside(__file__)
 
 MARK = "#8b96a8"  # seen on a light and on a dark ground
 _BOUND_WORDS = {"memory": "memory-bound", "compute": "compute-bound"}
@@ -20,7 +23,7 @@ _BOUND_WORDS = {"memory": "memory-bound", "compute": "compute-bound"}
 
 def label(prompt_len: int, new_tokens: int) -> str:
     """A request as the axis names it."""
-    return f"{prompt_len:,} + {new_tokens:,}"
+    return say("figures.request", prompt_len=f"{prompt_len:,}", new_tokens=f"{new_tokens:,}")
 
 
 def measured(times: Sequence[PhaseTimes], priced: Sequence[Request]) -> go.Figure:
@@ -28,7 +31,7 @@ def measured(times: Sequence[PhaseTimes], priced: Sequence[Request]) -> go.Figur
 
     priced  what each costs by formula; empty for an architecture of which only the cache is known
     """
-    figure = go.Figure(layout={"title": "Measured time of the two requests", "barmode": "stack"})
+    figure = go.Figure(layout={"title": say("figures.measured_title"), "barmode": "stack"})
     names = [label(t.prompt_len, t.new_tokens) for t in times]
     for phase, values, rates in (
         ("prefill", [t.prefill_ms / 1e3 for t in times], [t.prefill_per_s for t in times]),
@@ -36,29 +39,21 @@ def measured(times: Sequence[PhaseTimes], priced: Sequence[Request]) -> go.Figur
     ):
         phases = [request.prefill if phase == "prefill" else request.decode for request in priced]
         prices = [(p.flops, p.moved, p.intensity) for p in phases]
-        formula = (
-            "<br>%{customdata[1]:.3s}FLOP and %{customdata[2]:.3s}B by formula, %{customdata[3]:.3g} FLOP per byte"
-            if priced
-            else ""
-        )
+        formula = say.unfilled("figures.formula_hover") if priced else ""
         figure.add_bar(
             y=names,
             x=values,
             name=phase,
             orientation="h",
             customdata=[[rate, *(prices[i] if priced else ())] for i, rate in enumerate(rates)],
-            hovertemplate="%{y}, "
-            + phase
-            + ": %{x:,.3s}s measured<br>%{customdata[0]:,.1f} tokens per second"
-            + formula
-            + "<extra></extra>",
+            hovertemplate="%{y}, " + phase + say.unfilled("figures.measured_hover") + formula + "<extra></extra>",
         )
     return _requests(figure, "seconds")
 
 
 def computed(requests: Sequence[Request], rates: Rates) -> go.Figure:
     """The same by formula on any machine: the time each phase takes at least."""
-    figure = go.Figure(layout={"title": f"Least time on {rates.name}", "barmode": "stack"})
+    figure = go.Figure(layout={"title": say("figures.least_title", name=rates.name), "barmode": "stack"})
     names = [label(r.prompt_len, r.new_tokens) for r in requests]
     for place, phase in enumerate(("prefill", "decode")):
         phases = [request.phases[place] for request in requests]
@@ -68,12 +63,9 @@ def computed(requests: Sequence[Request], rates: Rates) -> go.Figure:
             name=phase,
             orientation="h",
             customdata=[_inputs(p, rates) for p in phases],
-            hovertemplate="%{y}, " + phase + ": %{x:,.3s} ms at least, %{customdata[2]}<br>"
-            "max(FLOPs / peak, bytes / bandwidth), pass by pass<br>"
-            "arithmetic alone %{customdata[0]:.3s} ms, memory alone %{customdata[1]:.3s} ms<br>"
-            "%{customdata[3]:.3s}FLOP, %{customdata[4]:.3s}B, %{customdata[5]:.3g} FLOP per byte<extra></extra>",
+            hovertemplate="%{y}, " + phase + say.unfilled("figures.least_hover"),
         )
-    return _requests(figure, "milliseconds, at least")
+    return _requests(figure, say("figures.least_ms"))
 
 
 def _inputs(phase: Phase, rates: Rates) -> list[object]:
@@ -89,23 +81,23 @@ def _inputs(phase: Phase, rates: Rates) -> list[object]:
 
 def _requests(figure: go.Figure, unit: str) -> go.Figure:
     figure.update_xaxes(title=unit)
-    figure.update_yaxes(title="prompt + new tokens", type="category", autorange="reversed")
+    figure.update_yaxes(title=say("figures.request_axis"), type="category", autorange="reversed")
     figure.update_layout(height=300, legend_traceorder="normal")
     return figure
 
 
 def steps(times: Sequence[PhaseTimes]) -> go.Figure:
     """Every turn of decode against the tokens it found in the cache."""
-    figure = go.Figure(layout={"title": "Time of every decode step"})
+    figure = go.Figure(layout={"title": say("figures.decode_title")})
     for t in times:
         figure.add_scatter(
             x=list(range(t.prompt_len, t.prompt_len + len(t.steps_ms))),
             y=list(t.steps_ms),
             mode="lines",
             name=label(t.prompt_len, t.new_tokens),
-            hovertemplate="%{x:,} tokens cached: %{y:.1f} ms, device synchronised<extra></extra>",
+            hovertemplate=say.unfilled("figures.decode_hover"),
         )
-    figure.update_xaxes(title="tokens in the cache before the step")
+    figure.update_xaxes(title=say("figures.cached_axis"))
     figure.update_yaxes(title="milliseconds", rangemode="tozero")
     return figure
 
@@ -122,11 +114,11 @@ def prompts(sizes: Sizes, rates: Rates, prompt_len: int) -> go.Figure:
     turns = turning_prompt(sizes, rates)
     lengths = prompt_lengths(sizes, rates, prompt_len)
     sweeps = [sweep_of(sizes, n) for n in lengths]
-    figure = go.Figure(layout={"title": f"Least time of one prefill on {rates.name}"})
+    figure = go.Figure(layout={"title": say("figures.turn_title", name=rates.name)})
     for name, values, rule in (
-        ("memory", [1e3 * s.moved / rates.bandwidth for s in sweeps], "(weights + P·kv) / bandwidth"),
-        ("arithmetic", [1e3 * s.flops / rates.peak for s in sweeps], "(2·N_mm·P + attention) / peak"),
-        ("at least", [1e3 * s.least_s(rates) for s in sweeps], "the larger of the two"),
+        ("memory", [1e3 * s.moved / rates.bandwidth for s in sweeps], say("figures.memory_formula")),
+        ("arithmetic", [1e3 * s.flops / rates.peak for s in sweeps], say("figures.arithmetic_formula")),
+        ("at least", [1e3 * s.least_s(rates) for s in sweeps], say("figures.longer")),
     ):
         figure.add_scatter(
             x=lengths,
@@ -134,7 +126,7 @@ def prompts(sizes: Sizes, rates: Rates, prompt_len: int) -> go.Figure:
             name=name,
             mode="lines",
             line={"dash": "solid" if name == "at least" else "dot", "width": 3 if name == "at least" else 2},
-            hovertemplate=f"P = %{{x:,}}: %{{y:.3s}} ms<br>{rule}<extra>{name}</extra>",
+            hovertemplate=say("figures.turn_hover", rule=rule, name=name),
         )
     if math.isfinite(turns):
         figure.add_vline(x=turns, line={"dash": "dot", "width": 2, "color": MARK})
@@ -145,45 +137,44 @@ def prompts(sizes: Sizes, rates: Rates, prompt_len: int) -> go.Figure:
             xanchor="right",
             yanchor="top",
             showarrow=False,
-            text=f"compute-bound from {turns:,.0f} tokens on ",
+            text=say("figures.turn", turns=f"{turns:,.0f}"),
         )
-    figure.update_xaxes(title="prompt tokens in one pass", type="log")
-    figure.update_yaxes(title="milliseconds, at least", type="log")
+    figure.update_xaxes(title=say("figures.prompt_axis"), type="log")
+    figure.update_yaxes(title=say("figures.least_axis"), type="log")
     return figure
 
 
 def chunk_totals(study: ChunkStudy) -> go.Figure:
     """The whole prompt's time against the number of tokens fed at once."""
     done = [run for run in study.runs if run.rounds_ms]
-    figure = go.Figure(layout={"title": f"Time to prefill {study.prompt_len:,} tokens"})
+    figure = go.Figure(layout={"title": say("figures.pieces_title", prompt_len=f"{study.prompt_len:,}")})
     figure.add_scatter(
         x=[run.chunk for run in done],
         y=[run.best_ms for run in done],
         mode="lines+markers",
-        name="measured, best round",
+        name=say("figures.best_round"),
         customdata=[[run.forwards, max(run.rounds_ms)] for run in done],
-        hovertemplate="%{x:,} tokens at once, %{customdata[0]:,} forward passes: %{y:,.1f} ms<br>"
-        "slowest round %{customdata[1]:,.1f} ms<extra></extra>",
+        hovertemplate=say.unfilled("figures.pieces_hover"),
     )
-    return _chunk_axes(figure, "milliseconds for the whole prompt", log=False)
+    return _chunk_axes(figure, say("figures.pieces_axis"), log=False)
 
 
 def chunk_forwards(study: ChunkStudy, sizes: Sizes | None, rates: Rates | None) -> go.Figure:
     """One forward's time against the tokens in it, beside the bounds of this machine where they were measured."""
     done = [run for run in study.runs if run.rounds_ms]
-    figure = go.Figure(layout={"title": "Time of one forward pass"})
+    figure = go.Figure(layout={"title": say("figures.pass_title")})
     figure.add_scatter(
         x=[run.chunk for run in done],
         y=[run.per_forward_ms for run in done],
         mode="lines+markers",
-        name="measured, mean of a feed",
-        hovertemplate="%{x:,} tokens in a forward pass: %{y:,.1f} ms<extra></extra>",
+        name=say("figures.pass_mean"),
+        hovertemplate=say.unfilled("figures.pass_hover"),
     )
     if sizes is not None and rates is not None:
         sweeps = [sweep_of(sizes, run.chunk) for run in done]
         for name, values in (
-            ("memory at least", [1e3 * s.moved / rates.bandwidth for s in sweeps]),
-            ("arithmetic at least", [1e3 * s.flops / rates.peak for s in sweeps]),
+            (say("figures.memory_least"), [1e3 * s.moved / rates.bandwidth for s in sweeps]),
+            (say("figures.arithmetic_least"), [1e3 * s.flops / rates.peak for s in sweeps]),
         ):
             figure.add_scatter(
                 x=[run.chunk for run in done],
@@ -191,13 +182,13 @@ def chunk_forwards(study: ChunkStudy, sizes: Sizes | None, rates: Rates | None) 
                 name=name,
                 mode="lines",
                 line={"dash": "dot"},
-                hovertemplate=f"%{{x:,}} tokens: %{{y:.3s}} ms<br>{rates.source}<extra>{name}</extra>",
+                hovertemplate=say("figures.least_line_hover", source=rates.source, name=name),
             )
-    return _chunk_axes(figure, "milliseconds per forward pass", log=True)
+    return _chunk_axes(figure, say("figures.pass_axis"), log=True)
 
 
 def _chunk_axes(figure: go.Figure, unit: str, *, log: bool) -> go.Figure:
-    figure.update_xaxes(title="tokens per forward pass", type="log", dtick=math.log10(2))
+    figure.update_xaxes(title=say("figures.tokens_axis"), type="log", dtick=math.log10(2))
     if log:
         figure.update_yaxes(title=unit, type="log", dtick="D2")  # 1, 2 and 5 of each power
     else:

@@ -14,9 +14,12 @@ from explorer.labs.prefill_decode.priced import Rates, Sizes
 from explorer.labs.prefill_decode.table import plain
 from explorer.labs.shell import source
 from explorer.labs.without_cache.totals import knows_arithmetic
+from explorer.say import words_beside
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
+
+say = words_beside(__file__)
 
 NUMBER_BYTES = MappingProxyType({"float32": 4.0, "bfloat16": 2.0, "float16": 2.0})
 
@@ -40,10 +43,10 @@ def rates_here(engine: LLMEngine) -> Rates | None:
     if found is None:
         return None
     return Rates(
-        "this machine",
+        say("here.name"),
         found.gemv_bytes_per_s.best,
         found.gemm_flops_per_s.best,
-        f"best of {found.gemv_bytes_per_s.passes} sweeps and {found.gemm_flops_per_s.passes} products, {found.at}",
+        say("here.said", sweeps=found.gemv_bytes_per_s.passes, products=found.gemm_flops_per_s.passes, at=found.at),
     )
 
 
@@ -51,12 +54,12 @@ def this_machine(engine: LLMEngine, hosting: Hosting) -> None:
     """What this machine does at best, or a button that measures it; in a class, why there is none."""
     rates = rates_here(engine)
     if rates is not None:
-        source("measured", f"this machine, {engine.info.dtype}: {words_of(rates)}; {rates.source}.")
+        source("measured", say("here.source", dtype=engine.info.dtype, rates=words_of(rates), source=rates.source))
     elif hosting.is_hosted:
-        st.caption("What this machine could do at best is not measured in a class: that would hold up everybody.")
+        st.caption(say("here.not_in_a_class"))
     else:
-        st.caption("Beside each time stands the least this machine could need, once its speed was measured.")
-        progress.task("machine", "Measure this machine", lambda _: engine.measure_machine(), inputs=engine.info.id)
+        st.caption(say("here.least_beside"))
+        progress.task("machine", say("here.measure"), lambda _: engine.measure_machine(), inputs=engine.info.id)
         if engine.machine is not None:
             remember(engine)
             st.rerun()
@@ -75,7 +78,9 @@ def remembered() -> Rates | None:
 
 def words_of(rates: Rates) -> str:
     """Bandwidth, peak and ridge as one reads them."""
-    return (
-        f"reads {number_text(rates.bandwidth, 'B')} and does {number_text(rates.peak, 'FLOP')} a second at best, "
-        f"so its ridge is at {plain(rates.ridge)} FLOP per byte"
+    return say(
+        "here.rates",
+        bandwidth=number_text(rates.bandwidth, "B"),
+        peak=number_text(rates.peak, "FLOP"),
+        ridge=plain(rates.ridge),
     )

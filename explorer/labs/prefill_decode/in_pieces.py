@@ -14,20 +14,23 @@ from explorer.labs import charts, controls, progress
 from explorer.labs.prefill_decode import figures, here, table, words
 from explorer.labs.prefill_decode.measured import SOURCE, run
 from explorer.labs.shell import source
+from explorer.say import words_beside
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
     from engine.studies.chunk_sizes import ChunkStudy
+
+say = words_beside(__file__)
 
 MOST, MOST_IN_A_CLASS = 1_024, 64
 
 
 def show(engine: LLMEngine, hosting: Hosting) -> None:
     """Controls, the run, and what it took."""
-    st.text("The same tokens in forward passes of every size, down to one token at a time.")
+    st.text(say("in_pieces.why"))
     most = min(MOST_IN_A_CLASS if hosting.is_hosted else MOST, engine.info.context_limit or MOST)
-    tokens = controls.whole("Prompt tokens", url="p", default=min(64, most), low=2, high=most)
-    study = progress.task("pieces", "Measure every size", _begin(engine, tokens), inputs=(engine.info.id, tokens))
+    tokens = controls.whole(say("in_pieces.tokens"), url="p", default=min(64, most), low=2, high=most)
+    study = progress.task("pieces", say("in_pieces.measure"), _begin(engine, tokens), inputs=(engine.info.id, tokens))
     if study is not None and study.runs[0].rounds_ms:
         _results(engine, study)
 
@@ -52,4 +55,4 @@ def _results(engine: LLMEngine, study: ChunkStudy) -> None:
     ):
         with place:
             charts.show(figure, key=key, table=rows)
-    source("measured", f"here, just now, two rounds, the second backwards, on {engine.info.device}.")
+    source("measured", say("in_pieces.measured", device=engine.info.device))

@@ -17,23 +17,26 @@ from explorer.labs import charts, controls, live, progress, shell
 from explorer.labs.prefill_decode import figures, here, table, words
 from explorer.labs.prefill_decode.priced import request
 from explorer.labs.shell import source
+from explorer.say import words_beside
 from explorer.workspace.examples import EXAMPLES
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
     from engine.studies.prefill_and_decode import PhaseTimes
 
+say = words_beside(__file__)
+
 SHOWN = {
     "request": "",
     "phase": "",
     "ms": "ms",
-    "tokens per second": "",
+    say("measured.rate"): "",
     "FLOPs": "FLOP",
-    "bytes moved": "B",
-    "FLOP per byte": "",
-    "at least, ms": "ms",
-    "times the least": "",
-    "bound by": "",
+    say("measured.moved"): "B",
+    say("measured.intensity"): "",
+    say("measured.least"): "ms",
+    say("measured.times"): "",
+    say("measured.bound"): "",
 }
 MOST, MOST_NEW_IN_A_CLASS = 4_000, 64
 _ASKED = "loupe_pair_asked"
@@ -79,16 +82,14 @@ def show(engine: LLMEngine, hosting: Hosting) -> None:
     with place:
         times = progress.task(
             "phases",
-            "Measure it here",
+            say("measured.measure"),
             _begin(engine, long, short),
             inputs=asked.inputs,
-            again="Measure again",
+            again=say("measured.again"),
             is_primary=True,
         )
     st.caption(
-        f"{long:,} prompt tokens and {short:,} new ones, against {short:,} and {long:,}, on "
-        f"{shell.escaped(engine.info.name)}. "
-        f"The prompts are “{SOURCE}”, over and over: what a forward pass takes does not depend on which tokens it runs."
+        say("measured.what", long=f"{long:,}", short=f"{short:,}", name=shell.escaped(engine.info.name), source=SOURCE)
     )
     if times and not was_found:
         st.rerun()  # the answer, further up, is about this now
@@ -103,8 +104,15 @@ def _begin(
         limit = engine.info.context_limit
         if limit is not None and long + short - 1 > limit:
             raise PromptTooLong(
-                f"{long:,} and {short:,} tokens need {long + short - 1:,} positions; {engine.info.name} reads "
-                f"{limit:,}. Take {long + short - 1 - limit:,} fewer."
+                say(
+                    "measured.too_long",
+                    long=f"{long:,}",
+                    short=f"{short:,}",
+                    needed=f"{long + short - 1:,}",
+                    name=engine.info.name,
+                    limit=f"{limit:,}",
+                    fewer=f"{long + short - 1 - limit:,}",
+                )
             )
         ids = bridge.encode(engine, SOURCE, "raw").ids
         return run(engine, bridge.phases(ids, [(long, short), (short, long)]), report)
@@ -117,7 +125,7 @@ def run(engine: LLMEngine, study: Any, report: progress.TaskProgress) -> Future[
 
     def told(done: int, total: int) -> None:
         try:
-            report(done, total, "forward pass")
+            report(done, total, say("measured.pass"))
         except progress.Stopped:
             study.stop()
 
@@ -132,7 +140,7 @@ def _results(engine: LLMEngine, times: tuple[PhaseTimes, ...]) -> None:
     priced = [request(sizes, t.prompt_len, t.new_tokens) for t in times] if is_priced else []
     rows = table.measured_rows(times, priced, rates) if is_priced else table.timed_rows(times)
     st.text(words.two_requests(times))
-    part = shell.details("Every number measured, and every decode step", key="pd_measured")
+    part = shell.details(say("measured.numbers"), key="pd_measured")
     if not part:
         return
     with part:
@@ -141,8 +149,6 @@ def _results(engine: LLMEngine, times: tuple[PhaseTimes, ...]) -> None:
             st.text(words.regime(priced[0], sizes, rates))
         source(
             "measured",
-            f"here, just now, on {engine.info.device}, {engine.info.dtype}: wall clock around each forward pass, "
-            "device synchronised; prefill is the mean of three, decode the sum of its steps. FLOPs and bytes are "
-            "computed.",
+            say("measured.source", device=engine.info.device, dtype=engine.info.dtype),
         )
         charts.show(figures.steps(times), key="phases-turns", table=table.step_rows(times))

@@ -7,13 +7,16 @@ import streamlit as st
 from explorer.hosting.runtime import runtime
 from explorer.labs import live, picture, shell
 from explorer.labs.prefill_decode import answer, anywhere, here, in_pieces, measured
+from explorer.say import words_beside
+
+say = words_beside(__file__)
 
 
 def page() -> None:
     """The answer by formula, or as it was measured; then what was measured, and one prompt in pieces."""
     shell.lab(
-        "Prefill and decode",
-        "Why is a long prompt with a short answer not a short prompt with a long answer?",
+        say("page.title"),
+        say("page.question"),
     )
     stage, hosting = shell.stage(), runtime().hosting
     with stage.controls:
@@ -28,11 +31,11 @@ def page() -> None:
         anywhere.show(case)
     if engine is None:
         return
-    part = shell.details("The least this machine could need", key="pd_machine")
+    part = shell.details(say("page.least"), key="pd_machine")
     if part:
         with part:
             here.this_machine(engine, hosting)
-    part = shell.details("One forward pass, or chunk by chunk", key="pd_pieces", controls=("p",))
+    part = shell.details(say("page.pieces"), key="pd_pieces", controls=("p",))
     if part:
         with part:
             in_pieces.show(engine, hosting)
@@ -45,16 +48,16 @@ def _open(stage: shell.Stage, case: anywhere.Case | None) -> None:
     run = answer.run_times(session.records) if session is not None else None
     if times is not None:
         said, drawn = answer.measured(times), answer.measured_bars(times)
-        origin: tuple[shell.Source, str] = ("measured", "here, wall clock around each forward pass")
+        origin: tuple[shell.Source, str] = ("measured", say("page.measured"))
     elif run is not None:
         said, drawn = answer.of_run(run), answer.run_bars(run)
-        origin = ("measured", "the forward passes of this tab's run, as the Step page shows them")
+        origin = ("measured", say("page.run"))
     elif case is not None:
         rates = case.machine.rates
         said, drawn = answer.computed(case.model.name, case.pair, rates), answer.computed_bars(case.pair, rates)
         origin = (
             "computed",
-            "for each forward pass the longer of its bytes over bandwidth and its operations over peak",
+            say("page.formula"),
         )
     else:
         return

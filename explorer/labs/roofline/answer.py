@@ -10,39 +10,50 @@ from explorer.labs.picture import Point as Dot
 from explorer.labs.roofline.lower_bounds import Floor, Levers, Rates, devices_to_hold
 from explorer.labs.roofline.points import Point
 from explorer.labs.shell import Answer
+from explorer.say import words_beside
+
+say = words_beside(__file__)
 
 ROOF = 40  # points of the roof
 
 
 def sentence(name: str, floor: Floor, rates: Rates, levers: Levers, moved: str = "") -> Answer:
     """The least a step takes, what bounds it, and what of the machine it uses. `moved` says the levers in words."""
-    place = f"one {rates.name}" if levers.devices == 1 else f"{levers.devices} × {rates.name}"
+    place = (
+        say("answer.one", name=rates.name)
+        if levers.devices == 1
+        else say("answer.several", devices=levers.devices, name=rates.name)
+    )
     names = {
         "name": name,
-        "place": "this machine" if rates.measured else place,
+        "place": say("answer.here") if rates.measured else place,
         "moved": f" ({moved})" if moved else "",
     }
-    what = "One token" if levers.drafted else "One decode step"
-    words = f"{what} of {{name}} on {{place}}{{moved}} cannot take less than {{least}}: it is {{bound}}"
+    what = say("answer.token") if levers.drafted else say("answer.step")
+    words = say("answer.least", what=what)
     numbers = {"least": number_text(floor.token_s, "s"), "bound": f"{floor.bound}-bound"}
     if floor.compute_s is None:
-        words += " by bandwidth alone, because no peak is published."
+        words += say("answer.no_peak")
     elif floor.bound == "memory":
         numbers |= {"used": _share(floor.compute_s / floor.memory_s)}
-        words += ", and only {used} of the arithmetic is used."
+        words += say.unfilled("answer.arithmetic_used")
     else:
         numbers |= {"used": _share(floor.memory_s / floor.compute_s)}
-        words += ", and only {used} of the bandwidth is used."
+        words += say.unfilled("answer.bandwidth_used")
     needed = devices_to_hold(floor, rates)
     if needed is not None and needed > levers.devices:
         numbers |= {"needed": f"{needed:,}"}
-        words += " Holding it takes {needed} of them."
+        words += say.unfilled("answer.holding")
     return Answer(words, numbers, names)
 
 
 def _share(part: float) -> str:
     """A share of one as people say it: 0.00338 -> "0.3 %"."""
-    return f"{100 * part:.1f} %" if part < 0.1 else f"{100 * part:.0f} %"
+    return (
+        say("answer.percent_fine", part=f"{100 * part:.1f}")
+        if part < 0.1
+        else say("answer.percent", part=f"{100 * part:.0f}")
+    )
 
 
 def roofline(points: Sequence[Point], rates: Rates, levers: Levers, *, named: Sequence[str]) -> Plot:
@@ -50,27 +61,31 @@ def roofline(points: Sequence[Point], rates: Rates, levers: Levers, *, named: Se
     bandwidth, peak = levers.devices * rates.bandwidth, rates.peak(levers.weights)
     peak = levers.devices * peak if peak else None
     spread = [point.intensity for point in points] + ([peak / bandwidth] if peak else [])
-    x = log_axis("arithmetic intensity, FLOP per byte moved", min(spread) / 2, max(spread) * 2)
+    x = log_axis(say("answer.intensity"), min(spread) / 2, max(spread) * 2)
     ratio = (x.high / x.low) ** (1 / ROOF)
     xs = sorted([x.low * ratio**i for i in range(ROOF + 1)] + ([peak / bandwidth] if peak else []))
     roof = [min(peak, at * bandwidth) if peak else at * bandwidth for at in xs]
     return Plot(
-        title=f"Roofline of {rates.name if levers.devices == 1 else f'{levers.devices} × {rates.name}'}",
-        note="a step stands on the roof where it is as fast as the machine allows",
+        title=say("answer.title", name=rates.name if levers.devices == 1 else f"{levers.devices} × {rates.name}"),
+        note=say("answer.note"),
         x=x,
-        y=log_axis("FLOP per second", min(point.rate for point in points) / 2, max(roof), "FLOP/s"),
-        lines=(Line("at most", xs, roof, [number_text(at, "FLOP/s") for at in roof], "mute", wide=True),),
+        y=log_axis(say("answer.rate"), min(point.rate for point in points) / 2, max(roof), "FLOP/s"),
+        lines=(Line(say("answer.roof"), xs, roof, [number_text(at, "FLOP/s") for at in roof], "mute", wide=True),),
         points=[_dot(point, named) for point in points],
-        where={at: f"{round_text(at)} FLOP per byte" for at in xs},
+        where={at: say("answer.at", at=round_text(at)) for at in xs},
         kinds=(("decode", "accent"), ("prefill", "forced")),
-        alt=f"Roofline of {rates.name} with {len(points)} steps under it",
+        alt=say("answer.alt", name=rates.name, points=len(points)),
     )
 
 
 def _dot(point: Point, named: Sequence[str]) -> Dot:
-    words = (
-        f"{number_text(point.flops, 'FLOP')} ÷ {number_text(point.moved, 'B')} = {point.intensity:.3g} FLOP per byte\n"
-        f"{number_text(point.rate, 'FLOP/s')} in {number_text(point.seconds, 's')}"
+    words = say(
+        "answer.point",
+        flops=number_text(point.flops, "FLOP"),
+        moved=number_text(point.moved, "B"),
+        intensity=f"{point.intensity:.3g}",
+        rate=number_text(point.rate, "FLOP/s"),
+        seconds=number_text(point.seconds, "s"),
     )
     return Dot(
         point.name,

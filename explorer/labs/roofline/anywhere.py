@@ -18,8 +18,11 @@ from explorer.labs.roofline.levers import FIELDS, Bar, bars, describe, move
 from explorer.labs.roofline.lower_bounds import Floor, Levers, Rates, floor_of
 from explorer.labs.roofline.points import Point, computed_points
 from explorer.labs.roofline.tables import bar_rows, curve_rows, point_rows
+from explorer.say import words_beside
 
-FORMULA = "bytes a pass moves over bandwidth, or its operations over the peak, whichever is longer"
+say = words_beside(__file__)
+
+FORMULA = say("anywhere.formula")
 
 
 def anywhere(stage: shell.Stage) -> None:
@@ -27,20 +30,29 @@ def anywhere(stage: shell.Stage) -> None:
     with stage.controls:
         picked = choose_model(default="Llama 3.1 70B")
         rates = choices.rates()
-        context = controls.ladder("Tokens in each cache", choices.CONTEXTS, url="ctx", default=2048)
+        context = controls.ladder(say("anywhere.context"), choices.CONTEXTS, url="ctx", default=2048)
     if picked is None or rates is None:
         return
     case = _levers(picked, rates, context)
     _open(stage, picked, case)
-    part = shell.details("What is read, held and multiplied", key="roof_numbers")
+    part = shell.details(say("anywhere.numbers"), key="roof_numbers")
     if part:
         with part:
             _sums(picked.shape.parameters.total, floor_of(picked.shape, rates, context, case.moved))
             charts.numbers(point_rows(case.points), "roofline")
             for said in picked.shape.assumed:
-                st.text(f"Taken for granted: {said}.")
-            shell.source("published", f"{picked.name}: {picked.source}. {rates.name}: {rates.said}")
-    part = shell.details("Step time against batch", key="roof_batch")
+                st.text(say("anywhere.assumed", said=said))
+            shell.source(
+                "published",
+                say(
+                    "anywhere.published",
+                    model=picked.name,
+                    model_source=picked.source,
+                    machine=rates.name,
+                    machine_source=rates.said,
+                ),
+            )
+    part = shell.details(say("anywhere.batch"), key="roof_batch")
     if part:
         with part:
             curve = batch_curve(picked.shape, rates, context, case.moved)
@@ -62,9 +74,7 @@ class Case:
 def _levers(picked: ChosenModel, rates: Rates, context: int) -> Case:
     """The levers, folded away; those that are moved move the answer too."""
     precision = choices.precision_of(picked.shape)
-    part = shell.fold(
-        "What moves it: fewer bytes, more devices, a batch, speculation", key="roof_levers", controls=choices.CONTROLS
-    )
+    part = shell.fold(say("anywhere.levers"), key="roof_levers", controls=choices.CONTROLS)
     with part:
         base, amounts, on = choices.levers(precision)
         if part.open:
@@ -88,35 +98,40 @@ def _open(stage: shell.Stage, picked: ChosenModel, case: Case) -> None:
     floor = floor_of(picked.shape, case.rates, case.context, case.moved)
     with stage.answer:
         said = answer.sentence(picked.name, floor, case.rates, case.moved, case.words)
-        origin = f"{FORMULA}; {case.context:,} tokens in each cache"
+        origin = say("anywhere.origin", formula=FORMULA, context=f"{case.context:,}")
         shell.answer(said, "computed", origin, terms=("lower bound", "bandwidth-bound", "roofline"))
     with stage.picture:
-        named = ("decode, batch 1", "decode, batch 64", "prefill, 1,024 tokens")
+        named = (say("anywhere.decode_alone"), say("anywhere.decode_batch"), say("anywhere.prefill"))
         picture.show(answer.roofline(case.points, case.rates, case.moved, named=named), key="roofline")
 
 
 def _sums(parameters: int, floor: Floor) -> None:
     with st.container(horizontal=True):
-        number_card(*_count(parameters), f"{number_text(floor.streamed, 'B')} read in a pass")
-        number_card("to hold", number_text(floor.held, "B"), f"{number_text(floor.cache, 'B')} of it caches")
-        number_card("lower bound, per token", number_text(floor.token_s, "s"), f"{floor.bound}-bound")
-        number_card("tokens per second", number_text(floor.rate), f"{number_text(1 / floor.token_s)} for each request")
+        number_card(*_count(parameters), say("anywhere.read", streamed=number_text(floor.streamed, "B")))
+        number_card(
+            say("anywhere.to_hold"),
+            number_text(floor.held, "B"),
+            say("anywhere.caches", cache=number_text(floor.cache, "B")),
+        )
+        number_card(say("anywhere.bound"), number_text(floor.token_s, "s"), f"{floor.bound}-bound")
+        number_card(
+            say("anywhere.rate"),
+            number_text(floor.rate),
+            say("anywhere.rate_each", token_s=number_text(1 / floor.token_s)),
+        )
 
 
 def _turns(curve: BatchCurve, context: int) -> str:
     if curve.critical is None or curve.context is None:
-        return "No peak is published for this hardware, so only memory bounds the step here."
-    words = f"The linear layers are compute-bound from batch {curve.critical:,.0f} on."
+        return say("anywhere.no_peak")
+    words = say("anywhere.linear", critical=f"{curve.critical:,.0f}")
     if curve.context == float("inf"):
-        return f"{words} Attention itself is compute-bound here, so a long context does not change that."
-    where = "This one is longer." if context > curve.context else "This one is shorter."
-    return (
-        f"{words} Caches of more than {curve.context:,.0f} tokens keep the step as a whole memory-bound at any "
-        f"batch. {where}"
-    )
+        return say("anywhere.attention_too", words=words)
+    where = say("anywhere.longer") if context > curve.context else say("anywhere.shorter")
+    return say("anywhere.memory_bound", words=words, context=f"{curve.context:,.0f}", where=where)
 
 
 def _count(parameters: int) -> tuple[str, str]:
     """A unit for so many parameters, and their number in it: ("billion parameters", "70.6")."""
     unit, size = ("billion", 1e9) if parameters >= 1e9 else ("million", 1e6)
-    return f"{unit} parameters", f"{parameters / size:.3g}"
+    return say("anywhere.parameters", unit=unit), f"{parameters / size:.3g}"

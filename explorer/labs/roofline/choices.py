@@ -9,8 +9,11 @@ from engine.costs.bytes import PRECISIONS
 from engine.measure.hardware import HARDWARE
 from explorer.labs import controls, live
 from explorer.labs.roofline.lower_bounds import ATTENTIONS, SHORT, Levers, Rates, measured, published
+from explorer.say import words_beside
 
-HERE = "This machine"
+say = words_beside(__file__)
+
+HERE = say("choices.here")
 CONTEXTS = (128, 512, 2048, 8192, 32_768, 131_072)
 FAST = ("int8", "fp8", "q8_0", "int4, groups of 64", "q4_0", "bf16", "fp32")
 CONTROLS = (
@@ -18,8 +21,8 @@ CONTROLS = (
     *"wcdbakpq",
 )  # the levers' names in the URL
 LEVER_WORDS = {
-    "weights": "Weights as",
-    "cache": "Cache as",
+    "weights": say("choices.weights"),
+    "cache": say("choices.cache"),
     "devices": "Devices",
     "batch": "Batch",
     "speculation": "Speculation",
@@ -43,7 +46,7 @@ def rates() -> Rates | None:
     engine = live.loaded_engine()
     found = engine.machine if engine else None
     if found is None:
-        st.text("This machine is not measured yet. Do it below, under “This model on this machine”.")
+        st.text(say("choices.not_measured"))
         return None
     return measured(found)
 
@@ -70,22 +73,14 @@ def _amount(lever: str) -> dict[str, object]:
     if lever in ("devices", "batch"):
         rungs = [2, 4, 8, 16, 32, 64] if lever == "devices" else [2**i for i in range(1, 12)]
         default_rung = 8 if lever == "devices" else 64
-        return {lever: controls.ladder("how many", rungs, url=lever[0], default=default_rung)}
+        return {lever: controls.ladder(say("choices.how_many"), rungs, url=lever[0], default=default_rung)}
     if lever == "attention":
         return {lever: controls.choice("kind", list(ATTENTIONS), url="a", default="latent", hint=LATENT_HINT)}
     return {
-        "drafted": controls.whole("tokens drafted", url="k", default=4, low=1, high=16),
-        "acceptance": controls.slider(
-            "probability that one is accepted", url="p", default=0.8, low=0, high=1, step=0.05
-        ),
-        "draft_cost": controls.number(
-            "a draft step's time, of a step's", url="q", default=0.05, low=0, high=1, step=0.01
-        ),
+        "drafted": controls.whole(say("choices.drafted"), url="k", default=4, low=1, high=16),
+        "acceptance": controls.slider(say("choices.accepted"), url="p", default=0.8, low=0, high=1, step=0.05),
+        "draft_cost": controls.number(say("choices.draft_time"), url="q", default=0.05, low=0, high=1, step=0.01),
     }
 
 
-LATENT_HINT = (
-    "latent: its own where the model has one, else one vector of four heads' width and half a head for positions, as "
-    "DeepSeek-V2 chose it. "
-    "Attention's weights change with it."
-)
+LATENT_HINT = say("choices.latent")

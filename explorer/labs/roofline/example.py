@@ -8,6 +8,9 @@ from engine.measure.hardware import HARDWARE
 from engine.shapes import NAMED
 from engine.shapes.book import SCALING_BOOK_30B as BOOK
 from explorer.labs.charts import Rows, number_text
+from explorer.say import words_beside
+
+say = words_beside(__file__)
 
 LARGE, CARD = "Llama 3.1 70B", "H100 SXM"
 
@@ -23,12 +26,12 @@ def one_card_rows() -> Rows:
         left = card.memory - held
         rows.append(
             {
-                "weights as": precision,
+                say("example.weights_as"): precision,
                 "weights": number_text(held, "B"),
-                "of the card": f"{held / card.memory:.0%}",
-                "left for caches": number_text(left, "B") if left > 0 else "does not fit",
-                "tokens of cache in bf16": f"{left / shape.kv_bytes_per_token(2):,.0f}" if left > 0 else "–",
-                "lower bound of a step": number_text(seconds, "s"),
+                say("example.of_the_card"): f"{held / card.memory:.0%}",
+                say("example.left"): number_text(left, "B") if left > 0 else say("example.does_not_fit"),
+                say("example.tokens"): f"{left / shape.kv_bytes_per_token(2):,.0f}" if left > 0 else "–",
+                say("example.bound"): number_text(seconds, "s"),
             }
         )
     return rows
@@ -38,14 +41,14 @@ def book_inputs() -> Rows:
     """Everything the textbook's two numbers depend on."""
     given = (
         ("parameters", number_text(BOOK.parameters)),
-        ("weights, one byte each", number_text(BOOK.weights, "B")),
-        ("cache per token", number_text(BOOK.kv_bytes_per_token, "B")),
-        ("tokens per sequence", f"{BOOK.context:,}"),
-        ("cache per sequence", number_text(BOOK.kv_bytes, "B")),
-        ("chips", f"{BOOK.devices} (4 × 4)"),
-        ("bandwidth per chip", number_text(BOOK.bandwidth, "B/s")),
-        ("peak per chip, bf16", number_text(BOOK.peak, "FLOP/s")),
-        ("memory of all chips", number_text(BOOK.devices * BOOK.memory, "B")),
+        (say("example.weights"), number_text(BOOK.weights, "B")),
+        (say("example.cache_per_token"), number_text(BOOK.kv_bytes_per_token, "B")),
+        (say("example.tokens_each"), f"{BOOK.context:,}"),
+        (say("example.cache_each"), number_text(BOOK.kv_bytes, "B")),
+        ("chips", say("example.chips", devices=BOOK.devices)),
+        (say("example.bandwidth"), number_text(BOOK.bandwidth, "B/s")),
+        (say("example.peak"), number_text(BOOK.peak, "FLOP/s")),
+        (say("example.memory"), number_text(BOOK.devices * BOOK.memory, "B")),
     )
     return [{"input": name, "value": value} for name, value in given]
 
@@ -69,13 +72,13 @@ def book_results() -> Rows:
             {
                 "batch": batch,
                 "caches": number_text(caches, "s"),
-                "weights, to read": number_text(BOOK.weights / bandwidth, "s"),
-                "weights, to multiply": number_text(2 * batch * BOOK.parameters / peak, "s"),
+                say("example.read"): number_text(BOOK.weights / bandwidth, "s"),
+                say("example.multiply"): number_text(2 * batch * BOOK.parameters / peak, "s"),
                 "step": number_text(step, "s"),
-                "share of caches": f"{caches / step:.0%}",
-                "tokens/s each": f"{rate.per_request:,.0f}",
-                "tokens/s in all": f"{rate.total:,.0f}",
-                "memory taken": number_text(batch * BOOK.kv_bytes + BOOK.weights, "B"),
+                say("example.caches_share"): f"{caches / step:.0%}",
+                say("example.rate_each"): f"{rate.per_request:,.0f}",
+                say("example.rate_all"): f"{rate.total:,.0f}",
+                say("example.taken"): number_text(batch * BOOK.kv_bytes + BOOK.weights, "B"),
             }
         )
     return rows
@@ -88,8 +91,4 @@ def book_says() -> str:
     context = memory_bound_context(
         parameters=BOOK.parameters, kv_bytes_per_token=BOOK.kv_bytes_per_token, bandwidth=bandwidth, peak=peak
     )
-    return (
-        f"Only the weights' part turns to arithmetic, at batch {batch:,.0f}: they are one byte each and multiplied in "
-        f"bf16. The caches' part never does. Above {context:,.0f} tokens per sequence the step as a whole is memory-"
-        f"bound at any batch, and this example has {BOOK.context:,}."
-    )
+    return say("example.turns", batch=f"{batch:,.0f}", context=f"{context:,.0f}", here=f"{BOOK.context:,}")

@@ -14,13 +14,16 @@ from explorer.labs.roofline.lower_bounds import Levers, Rates
 from explorer.labs.roofline.points import Point
 from explorer.labs.roofline.two_precisions import Pair
 from explorer.pages.theme import Palette
+from explorer.say import words_beside
+
+say = words_beside(__file__)
 
 DECADES = 40  # points of a roof
 
 
 def roofline(points: Sequence[Point], rates: Rates, levers: Levers, colours: Palette) -> go.Figure:
     """Operations per second against operations per byte, both in powers of ten, under what the machine can do."""
-    figure = go.Figure(layout={"title": f"Roofline of {rates.name}"})
+    figure = go.Figure(layout={"title": say("figures.title", name=rates.name)})
     peak = rates.peak(levers.weights)
     spread = [p.intensity for p in points] + ([peak / rates.bandwidth] if peak else [])
     low, high = min(spread, default=1) / 4, max(spread, default=1) * 4
@@ -35,17 +38,17 @@ def roofline(points: Sequence[Point], rates: Rates, levers: Levers, colours: Pal
         x=xs,
         y=roof,
         mode="lines",
-        name=f"roof: {rates.name}, {how}",
+        name=say("figures.roof", name=rates.name, how=how),
         line={"color": colours.muted, "width": 3},
-        hovertemplate="%{x:.3g} FLOP/byte: at most %{y:.3s}FLOP/s<extra></extra>",
+        hovertemplate=say.unfilled("figures.roof_hover"),
     )
     for phase, colour in (("decode", colours.accent), ("prefill", colours.forced)):
         for was_run in (False, True):
             _add_points(
                 figure, [p for p in points if p.phase == phase and p.measured is was_run], phase, colour, was_run
             )
-    figure.update_xaxes(type="log", dtick=1, title="arithmetic intensity, FLOP per byte moved")
-    figure.update_yaxes(type="log", dtick=1, title="FLOP per second", exponentformat="power")
+    figure.update_xaxes(type="log", dtick=1, title=say("figures.intensity"))
+    figure.update_yaxes(type="log", dtick=1, title=say("figures.rate"), exponentformat="power")
     return figure
 
 
@@ -53,8 +56,15 @@ def _add_points(figure: go.Figure, points: Sequence[Point], phase: str, colour: 
     if not points:
         return
     words = [
-        f"<b>{p.name}</b><br>{number_text(p.flops, 'FLOP')} / {number_text(p.moved, 'B')} = {p.intensity:.3g} FLOP/byte"
-        f"<br>{number_text(p.rate, 'FLOP/s')} in {number_text(p.seconds, 's')}"
+        say(
+            "figures.point_hover",
+            name=p.name,
+            flops=number_text(p.flops, "FLOP"),
+            moved=number_text(p.moved, "B"),
+            intensity=f"{p.intensity:.3g}",
+            rate=number_text(p.rate, "FLOP/s"),
+            seconds=number_text(p.seconds, "s"),
+        )
         for p in points
     ]
     figure.add_scatter(
@@ -63,7 +73,7 @@ def _add_points(figure: go.Figure, points: Sequence[Point], phase: str, colour: 
         mode="markers",
         text=words,
         hovertemplate="%{text}<extra></extra>",
-        name=f"{phase}, {'measured' if measured else 'computed'}",
+        name=say("figures.points", phase=phase, measured="measured" if measured else "computed"),
         marker={
             "color": colour,
             "size": 11,
@@ -76,9 +86,9 @@ def _add_points(figure: go.Figure, points: Sequence[Point], phase: str, colour: 
 
 def lever_bars(found: Sequence[Bar], what: Literal["time", "rate"], colours: Palette) -> go.Figure:
     """For each lever alone and for those switched on: time per token of one request, or tokens per second of all."""
-    title = "Time per token of one request" if what == "time" else "Tokens per second of all requests"
+    title = say("figures.time_title") if what == "time" else say("figures.rate_title")
     values = [bar.floor.token_s * 1e3 if what == "time" else bar.floor.rate for bar in found]
-    strong = {"nothing moved": colours.muted, "all switched on": colours.accent}
+    strong = {say("figures.nothing_moved"): colours.muted, say("figures.all_moved"): colours.accent}
     fills = [strong.get(bar.name, colours.generated if bar.on else colours.card) for bar in found]
     edges = [strong.get(bar.name, colours.generated) for bar in found]
     figure = go.Figure(layout={"title": title, "showlegend": False, "height": 110 + 52 * len(found)})
@@ -95,7 +105,7 @@ def lever_bars(found: Sequence[Bar], what: Literal["time", "rate"], colours: Pal
         hovertemplate="%{hovertext}<extra></extra>",
     )
     figure.update_yaxes(autorange="reversed", showgrid=False, ticks="")
-    unit = "ms per token" if what == "time" else "tokens per second"
+    unit = say("figures.ms") if what == "time" else say("figures.rate_short")
     figure.update_xaxes(range=[0, 1.2 * max(values)], title=unit)
     return figure
 
@@ -109,22 +119,27 @@ def _small(words: str) -> str:
 
 def _hover(bar: Bar) -> str:
     floor = bar.floor
-    arithmetic = number_text(floor.compute_s, "s") if floor.compute_s is not None else "not published"
-    return (
-        f"<b>{bar.name}</b>: {bar.said}<br>weights read {number_text(floor.streamed, 'B')}, "
-        f"caches read {number_text(floor.cache, 'B')}<br>memory {number_text(floor.memory_s, 's')}, "
-        f"arithmetic {arithmetic}: {floor.bound}-bound"
+    arithmetic = number_text(floor.compute_s, "s") if floor.compute_s is not None else say("figures.not_published")
+    return say(
+        "figures.bar_hover",
+        name=bar.name,
+        said=bar.said,
+        streamed=number_text(floor.streamed, "B"),
+        cache=number_text(floor.cache, "B"),
+        memory_s=number_text(floor.memory_s, "s"),
+        arithmetic=arithmetic,
+        bound=floor.bound,
     )
 
 
 def batch_curves(curve: BatchCurve, colours: Palette) -> go.Figure:
     """A step's three bounds against the batch, both in powers of ten."""
-    figure = go.Figure(layout={"title": "Step time against batch"})
+    figure = go.Figure(layout={"title": say("figures.batch_title")})
     lines = (
-        ("strict: the longer of memory and arithmetic", curve.strict, colours.accent, "solid"),
-        ("textbook: caches, then weights or arithmetic", curve.general, colours.forced, "dash"),
-        ("memory alone", curve.memory, colours.muted, "dot"),
-        ("arithmetic alone", curve.arithmetic, colours.bad, "dot"),
+        (say("figures.strict"), curve.strict, colours.accent, "solid"),
+        (say("figures.textbook"), curve.general, colours.forced, "dash"),
+        (say("figures.memory"), curve.memory, colours.muted, "dot"),
+        (say("figures.arithmetic"), curve.arithmetic, colours.bad, "dot"),
     )
     for name, values, colour, dash in lines:
         if values:
@@ -134,11 +149,11 @@ def batch_curves(curve: BatchCurve, colours: Palette) -> go.Figure:
                 name=name,
                 mode="lines",
                 line={"color": colour, "dash": dash, "width": 3},
-                hovertemplate=f"batch %{{x}}: %{{y:.3g}} ms<extra>{name}</extra>",
+                hovertemplate=say("figures.batch_hover", name=name),
             )
     if curve.critical is not None and curve.batches[0] <= curve.critical <= curve.batches[-1]:
         low, high = min(curve.memory) * 1e3, max(curve.general) * 1e3
-        turn = f"linear layers turn at batch {curve.critical:,.0f}"
+        turn = say("figures.turn", critical=f"{curve.critical:,.0f}")
         figure.add_scatter(
             x=[curve.critical] * 2,
             y=[low, high],
@@ -147,32 +162,32 @@ def batch_curves(curve: BatchCurve, colours: Palette) -> go.Figure:
             hoverinfo="name",
             line={"color": colours.muted, "dash": "dash", "width": 1},
         )
-    figure.update_xaxes(type="log", dtick=1, title="sequences in a step")
-    figure.update_yaxes(type="log", dtick=1, title="step time, ms", exponentformat="none")
+    figure.update_xaxes(type="log", dtick=1, title=say("figures.sequences"))
+    figure.update_yaxes(type="log", dtick=1, title=say("figures.step_ms"), exponentformat="none")
     return figure
 
 
 def precision_steps(pair: Pair, colours: Palette) -> go.Figure:
     """Milliseconds of each step in both formats, and the floor of each."""
-    figure = go.Figure(layout={"title": "The same steps in fp32 and in bf16"})
+    figure = go.Figure(layout={"title": say("figures.precisions_title")})
     for run, colour in zip(pair.runs, (colours.accent, colours.forced), strict=True):
         steps = list(range(1, len(run.forward_ms) + 1))
         figure.add_scatter(
             x=steps,
             y=run.forward_ms,
             mode="lines+markers",
-            name=f"{run.dtype}, measured",
+            name=say("figures.measured", dtype=run.dtype),
             line={"color": colour},
-            hovertemplate="step %{x}: %{y:.3g} ms<extra>" + run.dtype + "</extra>",
+            hovertemplate=say.unfilled("figures.step_hover") + run.dtype + "</extra>",
         )
         figure.add_scatter(
             x=steps,
             y=[run.floor_ms] * len(steps),
             mode="lines",
-            name=f"{run.dtype}, lower bound",
+            name=say("figures.bound", dtype=run.dtype),
             line={"color": colour, "dash": "dash"},
-            hovertemplate="lower bound %{y:.3g} ms<extra>" + run.dtype + "</extra>",
+            hovertemplate=say.unfilled("figures.bound_hover") + run.dtype + "</extra>",
         )
     figure.update_xaxes(title="step")
-    figure.update_yaxes(title="forward pass, ms", rangemode="tozero")
+    figure.update_yaxes(title=say("figures.forward_ms"), rangemode="tozero")
     return figure

@@ -6,6 +6,9 @@ from dataclasses import dataclass, fields, replace
 
 from engine.costs import ModelShape
 from explorer.labs.roofline.lower_bounds import Floor, Levers, Rates, floor_of
+from explorer.say import words_beside
+
+say = words_beside(__file__)
 
 FIELDS = {
     "weights": ("weights",),
@@ -36,7 +39,7 @@ def bars(
     base     no lever moved
     amounts  how far each is moved where it is
     """
-    found = [Bar("nothing moved", describe(base, tuple(FIELDS)), base, floor_of(shape, rates, context, base))]
+    found = [Bar(say("levers.nothing"), describe(base, tuple(FIELDS)), base, floor_of(shape, rates, context, base))]
     for lever in FIELDS:
         moved = move(base, amounts, frozenset({lever}))
         floor = floor_of(shape, rates, context, moved)
@@ -44,7 +47,7 @@ def bars(
     if on:
         together = move(base, amounts, on)
         words = describe(together, tuple(lever for lever in FIELDS if lever in on))
-        found.append(Bar("all switched on", words, together, floor_of(shape, rates, context, together)))
+        found.append(Bar(say("levers.everything"), words, together, floor_of(shape, rates, context, together)))
     return tuple(found)
 
 
@@ -56,13 +59,17 @@ def move(base: Levers, amounts: Levers, on: frozenset[str]) -> Levers:
 
 def describe(levers: Levers, which: tuple[str, ...]) -> str:
     """Settings in words: "weights int8, 8 devices"."""
-    drafted = f"{levers.drafted} drafted, {levers.acceptance:g} accepted" if levers.drafted else "no draft"
+    drafted = (
+        say("levers.drafted", drafted=levers.drafted, acceptance=f"{levers.acceptance:g}")
+        if levers.drafted
+        else say("levers.no_draft")
+    )
     said = {
-        "weights": f"weights {levers.weights}",
-        "cache": f"cache {levers.cache}",
-        "devices": f"{levers.devices} device{'s' if levers.devices > 1 else ''}",
-        "batch": f"batch {levers.batch}",
+        "weights": say("levers.weights", weights=levers.weights),
+        "cache": say("levers.cache", cache=levers.cache),
+        "devices": say("levers.devices", devices=levers.devices, plural="s" if levers.devices > 1 else ""),
+        "batch": say("levers.batch", batch=levers.batch),
         "speculation": drafted,
-        "attention": f"attention {levers.attention}",
+        "attention": say("levers.attention", attention=levers.attention),
     }
     return ", ".join(said[lever] for lever in which)

@@ -18,9 +18,12 @@ from engine.costs.speculation import tokens_per_pass
 from engine.costs.step_time import roofline_s
 from engine.costs.variants import with_key_heads, with_latent
 from engine.measure.hardware import Hardware
+from explorer.say import words_beside
 
 if TYPE_CHECKING:
     from engine.measure.machine_rates import MachineRates
+
+say = words_beside(__file__)
 
 Attention = Literal["as built", "a key head per query head", "groups of 8", "one key head", "latent"]
 ATTENTIONS: tuple[Attention, ...] = ("latent", "groups of 8", "one key head", "a key head per query head")
@@ -152,6 +155,6 @@ def published(hardware: Hardware) -> Rates:
 def measured(machine: MachineRates) -> Rates:
     """The machine this runs on: its best runs."""
     short = SHORT.get(machine.dtype, machine.dtype)
-    said = f"this machine, {machine.dtype} on {machine.device}, {machine.threads} threads, {machine.at}"
+    said = say("lower_bounds.said", dtype=machine.dtype, device=machine.device, threads=machine.threads, at=machine.at)
     peaks = {short: machine.gemm_flops_per_s.best}
-    return Rates("This machine", machine.gemv_bytes_per_s.best, peaks, None, said, measured=True)
+    return Rates(say("lower_bounds.here"), machine.gemv_bytes_per_s.best, peaks, None, said, measured=True)

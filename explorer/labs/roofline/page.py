@@ -12,45 +12,46 @@ from explorer.labs.roofline import example, figures, two_precisions
 from explorer.labs.roofline.anywhere import anywhere
 from explorer.labs.roofline.here import here
 from explorer.labs.roofline.tables import pair_rows, pair_says
+from explorer.say import words_beside
+
+say = words_beside(__file__)
 
 STEPS = (16, 32, 64, 128)
 
 
 def page() -> None:
     """The whole lab, from what could run anywhere to what runs here."""
-    shell.lab("Roofline", "How fast could a step be, what holds it there, and what moves it?")
+    shell.lab("Roofline", say("page.question"))
     anywhere(shell.stage())
     _examples()
     here()
-    part = shell.details(
-        "Fewer bytes, measured: do half the bytes halve a step?", key="roof_precisions", controls=("t", "steps")
-    )
+    part = shell.details(say("page.precisions"), key="roof_precisions", controls=("t", "steps"))
     if part:
         with part:
             _two_precisions()
 
 
 def _two_precisions() -> None:
-    st.text("The loaded model and the same in bfloat16, stepped in turn on this machine.")
+    st.text(say("page.precisions_why"))
     if runtime().hosting.is_hosted:
-        st.text("This Loupe is shared: a second model is not loaded here. Run your own to try it.")
+        st.text(say("page.shared"))
         return
     engine = live.loaded_engine()
     if engine is None:
-        st.text("Prefill a prompt first, here above or on the Step page: that loads the model.")
+        st.text(say("page.no_model"))
         return
     if not engine.info.shape.knows_weights:
-        st.text(f"{engine.info.name}: {ONLY_CACHE} So its steps have no floor to stand above.")
+        st.text(say("page.cannot", name=engine.info.name, only_cache=ONLY_CACHE))
         return
     if engine.info.dtype == "bfloat16":
-        st.text(f"{engine.info.name} is loaded in bfloat16 already; this compares float32 with it.")
+        st.text(say("page.already", name=engine.info.name))
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         prompt = controls.text("Prompt", url="t", default="The cat sat", most=300)
         steps = controls.choice("Steps", STEPS, url="steps", default=32)
     pool = runtime().pool
     begin = two_precisions.begin(engine, pool.start, pool.config, prompt, steps)
-    pair = progress.task("precisions", "Step both", begin, inputs=(engine.info.id, prompt, steps))
+    pair = progress.task("precisions", say("page.run"), begin, inputs=(engine.info.id, prompt, steps))
     if pair is None:
         return
     charts.show(figures.precision_steps(pair, charts.palette()), key="precisions", table=pair_rows(pair))
@@ -58,21 +59,21 @@ def _two_precisions() -> None:
         st.text(words)
     shell.source(
         "measured",
-        "forward passes of both, in turn, greedy; each lower bound is its own bytes over its own read bandwidth",
+        say("page.measured"),
     )
 
 
 def _examples() -> None:
-    part = shell.details(f"{example.LARGE} on one {example.CARD}: why one card does not hold it", key="roof_70b")
+    part = shell.details(say("page.one_card", large=example.LARGE, card=example.CARD), key="roof_70b")
     if part:
         with part:
             st.table(example.one_card_rows(), hide_index=True)
-            shell.source("computed", "bytes of the weights a step reads over the card's bandwidth, nothing cached")
-    part = shell.details(f"{BOOK.name}: about 2.5 ms at batch 4 and 21 ms at batch 256", key="roof_book")
+            shell.source("computed", say("page.one_card_formula"))
+    part = shell.details(say("page.example", name=BOOK.name), key="roof_book")
     if part:
         with part:
             st.table(example.book_results(), hide_index=True)
             st.text(example.book_says())
             st.table(example.book_inputs(), hide_index=True)
-            shell.source("published", f"inputs: {BOOK.source}")
-            shell.source("computed", "caches over bandwidth, then the longer of reading the weights and multiplying")
+            shell.source("published", say("page.inputs", source=BOOK.source))
+            shell.source("computed", say("page.example_formula"))

@@ -11,6 +11,9 @@ from engine.costs.bytes import PRECISIONS, prefill_bytes, step_bytes
 from engine.costs.flops import decode_flops, prefill_flops
 from engine.records import StepRecord
 from explorer.labs.roofline.lower_bounds import Levers, Rates, with_attention
+from explorer.say import words_beside
+
+say = words_beside(__file__)
 
 BATCHES = (1, 8, 64, 512)
 PROMPTS = (16, 128, 1024, 8192)
@@ -45,12 +48,12 @@ def computed_points(shape: ModelShape, rates: Rates, context: int, levers: Lever
     for batch in BATCHES:
         flops = decode_flops(shape, context + 1, batch=batch)
         moved = step_bytes(shape, context, batch=batch, **sizes)
-        name = f"decode, batch {batch}"
+        name = say("points.decode", batch=batch)
         found.append(Point(name, "decode", flops, moved, _seconds(flops, moved, rates, levers), False))
     for prompt in PROMPTS:
         flops = prefill_flops(shape, prompt, last_logits_only=True)
         moved = prefill_bytes(shape, prompt, **sizes)
-        name = f"prefill, {prompt:,} tokens"
+        name = say("points.prefill", prompt=f"{prompt:,}")
         found.append(Point(name, "prefill", flops, moved, _seconds(flops, moved, rates, levers), False))
     return tuple(found)
 
@@ -66,12 +69,22 @@ def measured_points(records: Sequence[StepRecord], shape: ModelShape, dtype_byte
         if record.phase == "prefill":
             tokens = len(record.input_ids)
             flops, moved = prefill_flops(shape, tokens, last_logits_only=True), prefill_bytes(shape, tokens, **sizes)
-            name = f"prefill, {tokens:,} tokens"
+            name = say("points.prefill_run", tokens=f"{tokens:,}")
         else:
             flops = decode_flops(shape, record.kv_len)
             moved = step_bytes(shape, record.kv_len - 1, **sizes)
-            name = f"step {record.index}, {record.kv_len:,} keys"
-        found.append(Point(name, record.phase, flops, moved, seconds, True, f"{record.timing.forward_ms:.3g} ms"))
+            name = say("points.step", index=record.index, kv_len=f"{record.kv_len:,}")
+        found.append(
+            Point(
+                name,
+                record.phase,
+                flops,
+                moved,
+                seconds,
+                True,
+                say("points.time", forward_ms=f"{record.timing.forward_ms:.3g}"),
+            )
+        )
     return tuple(found)
 
 

@@ -10,6 +10,9 @@ from explorer.labs.roofline.curves import BatchCurve
 from explorer.labs.roofline.levers import Bar
 from explorer.labs.roofline.points import Point
 from explorer.labs.roofline.two_precisions import Pair
+from explorer.say import words_beside
+
+say = words_beside(__file__)
 
 
 def point_rows(points: Sequence[Point]) -> Rows:
@@ -35,12 +38,12 @@ def bar_rows(found: Sequence[Bar]) -> Rows:
             "lever": bar.name,
             "setting": bar.said,
             "on": "yes" if bar.on else "no",
-            "bytes a pass": round(bar.floor.moved),
-            "FLOP a pass": round(bar.floor.flops),
-            "bytes to hold": round(bar.floor.held),
-            "bound by": bar.floor.bound,
-            "ms per token": float(f"{bar.floor.token_s * 1e3:.4g}"),
-            "tokens/s in all": float(f"{bar.floor.rate:.4g}"),
+            say("tables.bytes"): round(bar.floor.moved),
+            say("tables.flop"): round(bar.floor.flops),
+            say("tables.hold"): round(bar.floor.held),
+            say("tables.bound"): bar.floor.bound,
+            say("tables.ms_per_token"): float(f"{bar.floor.token_s * 1e3:.4g}"),
+            say("tables.rate_all"): float(f"{bar.floor.rate:.4g}"),
         }
         for bar in found
     ]
@@ -50,11 +53,11 @@ def curve_rows(curve: BatchCurve) -> Rows:
     """A step's bounds by batch; memory alone where no peak is published."""
     rows = []
     for i, batch in enumerate(curve.batches):
-        row: dict[str, object] = {"batch": batch, "memory, ms": float(f"{curve.memory[i] * 1e3:.4g}")}
+        row: dict[str, object] = {"batch": batch, say("tables.memory_ms"): float(f"{curve.memory[i] * 1e3:.4g}")}
         if curve.strict:
             named = (("arithmetic", curve.arithmetic), ("textbook", curve.general), ("strict", curve.strict))
-            row |= {f"{name}, ms": float(f"{values[i] * 1e3:.4g}") for name, values in named}
-            row["tokens/s in all, strict"] = float(f"{batch / curve.strict[i]:.4g}")
+            row |= {say("tables.bound_ms", name=name): float(f"{values[i] * 1e3:.4g}") for name, values in named}
+            row[say("tables.rate_strict")] = float(f"{batch / curve.strict[i]:.4g}")
         rows.append(row)
     return rows
 
@@ -67,11 +70,11 @@ def pair_rows(pair: Pair) -> Rows:
         rows.append(
             {
                 "step": i,
-                f"{first.dtype} sampled": pair.pieces[a],
-                f"{second.dtype} sampled": pair.pieces[b],
+                say("tables.sampled", dtype=first.dtype): pair.pieces[a],
+                say("tables.sampled", dtype=second.dtype): pair.pieces[b],
                 "same": "yes" if a == b else "no",
-                f"{first.dtype}, ms": f"{first.forward_ms[i - 1]:.2f}" if i else "prefill",
-                f"{second.dtype}, ms": f"{second.forward_ms[i - 1]:.2f}" if i else "prefill",
+                say("tables.time", dtype=first.dtype): f"{first.forward_ms[i - 1]:.2f}" if i else "prefill",
+                say("tables.time", dtype=second.dtype): f"{second.forward_ms[i - 1]:.2f}" if i else "prefill",
             }
         )
     return rows
@@ -82,25 +85,47 @@ def pair_says(pair: Pair) -> tuple[str, ...]:
     first, second = pair.runs
     times = [median(run.forward_ms) for run in pair.runs]
     change = times[0] / times[1]
-    faster = f"{change:.2f} times as fast" if change >= 1 else f"{1 / change:.2f} times slower"
-    sizes = f"{number_text(first.weight_bytes, 'B')} against {number_text(second.weight_bytes, 'B')}"
+    faster = (
+        say("tables.faster", change=f"{change:.2f}")
+        if change >= 1
+        else say("tables.slower", change=f"{1 / change:.2f}")
+    )
+    sizes = say(
+        "tables.sizes",
+        one=number_text(first.weight_bytes, "B"),
+        other=number_text(second.weight_bytes, "B"),
+    )
     share = second.weight_bytes / first.weight_bytes
-    bytes_said = (
-        f"{second.dtype} has {share:.2f} of the weights' bytes ({sizes}), and its step is "
-        f"{faster}: median {number_text(times[0] / 1e3, 's')} and {number_text(times[1] / 1e3, 's')}."
+    bytes_said = say(
+        "tables.halves",
+        dtype=second.dtype,
+        share=f"{share:.2f}",
+        sizes=sizes,
+        faster=faster,
+        one=number_text(times[0] / 1e3, "s"),
+        other=number_text(times[1] / 1e3, "s"),
     )
     above = ", ".join(
-        f"{run.dtype} {t / run.floor_ms:.2f} times its lower bound" for run, t in zip(pair.runs, times, strict=True)
+        say("tables.times_bound", dtype=run.dtype, times=f"{t / run.floor_ms:.2f}")
+        for run, t in zip(pair.runs, times, strict=True)
     )
-    reads = ", ".join(f"{run.dtype} {number_text(run.bandwidth, 'B/s')}" for run in pair.runs)
+    reads = ", ".join(
+        say("tables.bandwidth", dtype=run.dtype, bandwidth=number_text(run.bandwidth, "B/s")) for run in pair.runs
+    )
     if min(t / run.floor_ms for run, t in zip(pair.runs, times, strict=True)) < 1:
-        above += ". Less than 1 cannot be: the machine was busy when it was measured. Measure it again, above"
+        above += say("tables.too_fast")
     total = len(first.token_ids)
     tokens = (
-        f"All {total} tokens are the same."
+        say("tables.all_same", total=total)
         if pair.same == total
-        else f"The first {pair.same} of {total} tokens are the same. At step {pair.same} {first.dtype} sampled "
-        f"“{pair.pieces[first.token_ids[pair.same]]}” and {second.dtype} “{pair.pieces[second.token_ids[pair.same]]}”: "
-        "rounding decided a near tie, and from there on they are two texts."
+        else say(
+            "tables.parted",
+            same=pair.same,
+            total=total,
+            one=first.dtype,
+            one_token=pair.pieces[first.token_ids[pair.same]],
+            other=second.dtype,
+            other_token=pair.pieces[second.token_ids[pair.same]],
+        )
     )
-    return bytes_said, f"Each reads at its own speed here ({reads}); above it: {above}.", tokens
+    return bytes_said, say("tables.speeds", reads=reads, above=above), tokens

@@ -16,11 +16,14 @@ from engine.config import EngineConfig, SamplingParams, StopRules
 from engine.costs.bytes import step_bytes
 from explorer.engines.bridge import settle_memory, token_labels
 from explorer.labs.progress import Stopped, TaskProgress
+from explorer.say import words_beside
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
     from engine.session import DecodeSession
     from explorer.engines.pool import Start
+
+say = words_beside(__file__)
 
 GREEDY = SamplingParams(temperature=0.0)
 LOADING = 100  # of the work's steps are the second model's loading
@@ -93,13 +96,15 @@ def run_both(
 ) -> Pair:
     """Step the model as it is loaded and in bfloat16. Stopped early, it shows the steps that were made."""
     total = LOADING + steps
-    report(0, total, "loading the model in bfloat16,")
+    report(0, total, say("two_precisions.loading"))
     second = start(
         replace(config, model=engine.info.folder or engine.info.id, dtype="bfloat16"),
         lambda text, fraction: report(int(LOADING * fraction), total, f"{text},"),
     )
     try:
-        return _steps((engine, second), prompt, steps, lambda done: report(LOADING + done, total, "step by step,"))
+        return _steps(
+            (engine, second), prompt, steps, lambda done: report(LOADING + done, total, say("two_precisions.stepping"))
+        )
     finally:
         second.close()
         del second

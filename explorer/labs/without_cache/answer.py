@@ -11,32 +11,35 @@ from explorer.labs.charts import number_text
 from explorer.labs.picture import Line, Plot, Point, axis
 from explorer.labs.shell import Answer
 from explorer.labs.without_cache.totals import Bill, formula
+from explorer.say import words_beside
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-WITH, WITHOUT = "with the cache", "without it"
+say = words_beside(__file__)
+
+WITH, WITHOUT = say("answer.cached"), say("answer.uncached")
 MOST_DOTS = 240  # of a curve
 
 
 def computed(prompt_len: int, new_tokens: int, shape: ModelShape | None) -> Answer:
     """Tokens run through the model, and operations where the model's are known."""
     counts = formula(prompt_len, new_tokens)
-    names = {"prompt": f"{prompt_len:,} prompt token{'' if prompt_len == 1 else 's'}", "new": f"{new_tokens:,}"}
+    names = {
+        "prompt": say("answer.prompt", tokens=f"{prompt_len:,}", plural="" if prompt_len == 1 else "s"),
+        "new": f"{new_tokens:,}",
+    }
     numbers = {
         "cached": f"{counts.cached:,}",
         "uncached": f"{counts.uncached:,}",
         "times": f"{counts.uncached / counts.cached:.3g}",
     }
-    words = (
-        "To write {new} tokens after {prompt}, {cached} tokens run through the model with the KV cache, {uncached} "
-        "without it: {times} times as many"
-    )
+    words = say.unfilled("answer.work")
     if shape is None or not shape.knows_weights:
         return Answer(f"{words}.", numbers, names)
     with_it, without = operations(prompt_len, new_tokens, shape)
     numbers |= {"flops": number_text(with_it, "FLOP"), "more": number_text(without, "FLOP")}
-    return Answer(f"{words}, {{more}} in place of {{flops}}.", numbers, names)
+    return Answer(say("answer.flops", words=words), numbers, names)
 
 
 def operations(prompt_len: int, new_tokens: int, shape: ModelShape) -> tuple[int, int]:
@@ -51,15 +54,15 @@ def measured(paid: Bill) -> Answer:
     """What a race took, both loops."""
     cached, uncached = paid.cached.total("ms") / 1e3, paid.uncached.total("ms") / 1e3
     numbers = {"cached": number_text(cached, "s"), "uncached": number_text(uncached, "s")}
-    names = {"new": f"{paid.steps:,} token{'' if paid.steps == 1 else 's'}"}
-    words = "{new} took {cached} with the KV cache and {uncached} without it"
+    names = {"new": say("answer.new_tokens", tokens=f"{paid.steps:,}", plural="" if paid.steps == 1 else "s")}
+    words = say.unfilled("answer.race")
     ahead = paid.ahead_from
     if ahead is None:
-        return Answer(f"{words}: so few tokens that the cache did not pay.", numbers, names)
+        return Answer(say("answer.not_paid", words=words), numbers, names)
     numbers |= {"times": f"{paid.ratio('ms'):.3g}", "ahead": f"{ahead:,}"}
     if ahead == 0:
-        return Answer(f"{words}: {{times}} times as long, from the first step on.", numbers, names)
-    return Answer(f"{words}: {{times}} times as long. The cache pays from step {{ahead}} on.", numbers, names)
+        return Answer(say("answer.at_once", words=words), numbers, names)
+    return Answer(say("answer.from_step", words=words), numbers, names)
 
 
 def counted_plot(prompt_len: int, new_tokens: int) -> Plot:
@@ -67,13 +70,13 @@ def counted_plot(prompt_len: int, new_tokens: int) -> Plot:
     steps = range(new_tokens)
     uncached = list(accumulate(prompt_len + step for step in steps))
     cached = [prompt_len + step for step in steps]
-    return _plot("Tokens run through the model, added up", cached, uncached, "", [f"{n:,}" for n in uncached])
+    return _plot(say("answer.work_title"), cached, uncached, "", [f"{n:,}" for n in uncached])
 
 
 def measured_plot(paid: Bill) -> Plot:
     """Seconds so far, step by step, as they were measured."""
     cached, uncached = ([ms / 1e3 for ms in one.running("ms")] for one in (paid.cached, paid.uncached))
-    return _plot("Time of the forward passes, added up", cached, uncached, "s", [number_text(s, "s") for s in uncached])
+    return _plot(say("answer.race_title"), cached, uncached, "s", [number_text(s, "s") for s in uncached])
 
 
 def _plot(title: str, cached: Sequence[float], uncached: Sequence[float], unit: str, said: Sequence[str]) -> Plot:
@@ -91,7 +94,7 @@ def _plot(title: str, cached: Sequence[float], uncached: Sequence[float], unit: 
     )
     return Plot(
         title=title,
-        note="step 0 is the prefill, in both",
+        note=say("answer.note"),
         x=axis("step", max(1, last), is_cut=True),
         y=axis("", max(max(uncached), max(cached)), unit),
         lines=[
@@ -99,6 +102,6 @@ def _plot(title: str, cached: Sequence[float], uncached: Sequence[float], unit: 
             Line(WITHOUT, steps, [uncached[step] for step in steps], words(uncached), "forced", "dash", wide=True),
         ],
         points=ends,
-        where={float(step): f"step {step:,}" for step in steps},
-        alt=f"{title}: {said[last]} without the cache at the end",
+        where={float(step): say("answer.step", step=f"{step:,}") for step in steps},
+        alt=say("answer.alt", title=title, said=said[last]),
     )

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 import plotly.graph_objects as go
 
 from explorer.labs.without_cache.totals import Bill, Quantity
+from explorer.say import words_beside
 
 if TYPE_CHECKING:
     from engine.studies.uncached import RaceStep
 
-CACHED, UNCACHED = "with the cache", "without it"
+say = words_beside(__file__)
+
+CACHED, UNCACHED = say("figures.cached"), say("figures.uncached")
 MARK = "#8b96a8"  # seen on a light and on a dark ground
 _AXIS = {
     "positions": "positions",
@@ -42,13 +45,13 @@ def per_step(bill: Bill, quantity: Quantity, *, log: bool = False) -> go.Figure:
 def in_all(bill: Bill, quantity: Quantity, *, log: bool = False) -> go.Figure:
     """What the two loops have paid up to each step. Times get a mark where the cached loop goes ahead for good."""
     cached, uncached = bill.cached.running(quantity), bill.uncached.running(quantity)
-    figure = _pair(bill, quantity, cached, uncached, _TOTAL_RULES[quantity], log, "so far")
+    figure = _pair(bill, quantity, cached, uncached, _TOTAL_RULES[quantity], log, say("figures.so_far"))
     if quantity == "ms" and bill.ahead_from is not None:
         figure.add_vline(
             x=bill.ahead_from,
             line={"dash": "dot", "width": 2, "color": MARK},
             annotation_position="top right",
-            annotation_text=f"ahead from step {bill.ahead_from}",
+            annotation_text=say("figures.ahead", ahead_from=bill.ahead_from),
         )
     return figure
 
@@ -56,22 +59,21 @@ def in_all(bill: Bill, quantity: Quantity, *, log: bool = False) -> go.Figure:
 def disagreement(steps: Sequence[RaceStep]) -> go.Figure:
     """The largest difference of logits at each step, beside what it would take to turn a greedy choice."""
     index = [step.index for step in steps]
-    figure = go.Figure(layout={"title": "Difference of logits, step by step"})
+    figure = go.Figure(layout={"title": say("figures.logits_title")})
     figure.add_scatter(
         x=index,
         y=[step.logit_difference or None for step in steps],
         mode="lines+markers",
-        name="largest difference of any logit",
-        hovertemplate="step %{x}: %{y:.2e}<br>max |cached − uncached| over the vocabulary<extra></extra>",
+        name=say("figures.largest"),
+        hovertemplate=say.unfilled("figures.largest_hover"),
     )
     figure.add_scatter(
         x=index,
         y=[step.lead / 2 or None for step in steps],
         mode="lines",
         line={"dash": "dash"},
-        name="half the lead of the likeliest token",
-        hovertemplate="step %{x}: %{y:.3g}<br>(best − second) / 2: a smaller difference cannot turn a greedy choice"
-        "<extra></extra>",
+        name=say("figures.half_lead"),
+        hovertemplate=say.unfilled("figures.half_lead_hover"),
     )
     apart = [step for step in steps if not step.agrees]
     if apart:
@@ -80,10 +82,10 @@ def disagreement(steps: Sequence[RaceStep]) -> go.Figure:
             y=[step.logit_difference for step in apart],
             mode="markers",
             marker={"symbol": "x", "size": 12},
-            name="another token was sampled",
-            hovertemplate="step %{x}: another token<extra></extra>",
+            name=say("figures.other_token"),
+            hovertemplate=say.unfilled("figures.other_hover"),
         )
-    figure.update_xaxes(title="step (0 is the prefill)")
+    figure.update_xaxes(title=say("figures.step_axis"))
     figure.update_yaxes(title="logits", type="log", exponentformat="power", dtick=1)
     return figure
 
@@ -97,9 +99,9 @@ def _pair(
     log: bool,
     so_far: str,
 ) -> go.Figure:
-    axis = f"{_AXIS[quantity]} {so_far}".strip()
+    axis = say("figures.axis_so_far", axis=_AXIS[quantity], so_far=so_far).strip()
     digits = ",.3s" if quantity == "flops" else ",.1f" if quantity == "ms" else ","
-    figure = go.Figure(layout={"title": f"{axis.capitalize()} at each step"})
+    figure = go.Figure(layout={"title": say("figures.each_title", axis=axis.capitalize())})
     inputs = f"P = {bill.prompt_len:,}"
     counter = "N = %{customdata}" if so_far else "t = %{x}"
     for name, values, rule in ((CACHED, cached, rules[0]), (UNCACHED, uncached, rules[1])):
@@ -110,8 +112,8 @@ def _pair(
             mode="lines+markers",
             marker={"size": 4},
             customdata=[step + 1 for step in range(len(values))],
-            hovertemplate=f"step %{{x}}: %{{y:{digits}}}<br>{rule}<br>{inputs}, {counter}<extra>{name}</extra>",
+            hovertemplate=say("figures.hover", digits=digits, rule=rule, inputs=inputs, counter=counter, name=name),
         )
-    figure.update_xaxes(title="step (0 is the prefill)")
+    figure.update_xaxes(title=say("figures.step_axis"))
     figure.update_yaxes(title=axis, type="log" if log else "linear", rangemode="normal" if log else "tozero")
     return figure

@@ -13,10 +13,13 @@ import streamlit as st
 
 from explorer.labs.without_cache.figures import CACHED, UNCACHED
 from explorer.pages.theme import Palette
+from explorer.say import words_beside
 
 if TYPE_CHECKING:
     from engine.studies.uncached import Race, RaceStep
     from engine.text.tokenizer import Tokenizer
+
+say = words_beside(__file__)
 
 _ASSETS = Path(__file__).resolve().parents[3] / "assets" / "labs"
 
@@ -38,9 +41,9 @@ def agreement_so_far(steps: Sequence[RaceStep]) -> str:
     if not steps:
         return ""
     apart = sum(not step.agrees for step in steps)
-    ids = f"other ids at {apart} of {len(steps)} steps" if apart else f"the same id at each of {len(steps)} steps"
+    ids = say("lanes.apart", apart=apart, steps=len(steps)) if apart else say("lanes.same", steps=len(steps))
     worst = max(step.logit_difference for step in steps)
-    return f"{ids} · logits differ by {steps[-1].logit_difference:.1e} at most in the newest, {worst:.1e} in all"
+    return say("lanes.below", ids=ids, logit_difference=f"{steps[-1].logit_difference:.1e}", worst=f"{worst:.1e}")
 
 
 def payload(race: Race, tokenizer: Tokenizer, colours: Palette) -> dict[str, object]:

@@ -18,11 +18,14 @@ from explorer.labs.shell import source
 from explorer.labs.without_cache import answer, figures, lanes, table, words
 from explorer.labs.without_cache.setup import Setup, ask
 from explorer.labs.without_cache.totals import QUANTITIES, Bill, Quantity, bill, knows_arithmetic
+from explorer.say import words_beside
 
 if TYPE_CHECKING:
     from engine.costs.shape import ModelShape
     from engine.llm_engine import LLMEngine
     from engine.studies.uncached import Race, RaceStep
+
+say = words_beside(__file__)
 
 COUNTED: dict[Quantity, str] = {"positions": "positions", "pairs": "query-key pairs", "flops": "FLOPs"}
 EXAMPLE_PROMPT, EXAMPLE_NEW = ("The", " cat", " sat"), 48  # before a model is loaded, and so before there are ids
@@ -32,8 +35,8 @@ _RACE = "loupe_race"
 def page() -> None:
     """The answer by formula, then the race that measures it, and what it cost."""
     shell.lab(
-        "With and without the KV cache",
-        "What does it cost to run the whole sequence again for every token, and from which step on does the cache pay?",
+        say("page.title"),
+        say("page.question"),
     )
     stage = shell.stage()
     places = Places(stage.answer.empty(), stage.picture.empty())
@@ -50,10 +53,10 @@ def page() -> None:
     with stage.below:
         steps = progress.task(
             "race",
-            "Measure it here: a race of both",
+            say("page.race"),
             _begin(engine, setup),
             inputs=setup,
-            again="Race again",
+            again=say("page.again"),
             meanwhile=lambda: _lanes(engine, setup),
             is_primary=True,
         )
@@ -128,21 +131,21 @@ def _lanes(engine: LLMEngine, setup: Setup) -> None:
 def _results(places: Places, engine: LLMEngine, setup: Setup, steps: tuple[RaceStep, ...]) -> None:
     paid = bill(steps, len(setup.prompt_ids), engine.info.shape)
     if len(steps) < setup.new_tokens:
-        st.text(f"Stopped after {len(steps):,} of {setup.new_tokens:,} steps; what follows is about those.")
-    origin = f"here, just now, on {_machine(engine)}: wall clock around each forward pass, device synchronised."
+        st.text(say("page.stopped", steps=f"{len(steps):,}", new_tokens=f"{setup.new_tokens:,}"))
+    origin = say("page.measured", engine=_machine(engine))
     _say(places, answer.measured(paid), answer.measured_plot(paid), ("measured", origin))
     st.text(words.times(paid))
-    part = shell.details("Time of each step, and how it is kept fair", key="race_times", controls=("log",))
+    part = shell.details(say("page.times"), key="race_times", controls=("log",))
     if part:
         with part:
             st.text(words.FAIR)
-            _two_charts(paid, "ms", log=controls.switch("Logarithmic scale", url="log"))
+            _two_charts(paid, "ms", log=controls.switch(say("page.log_scale"), url="log"))
             source("measured", origin)
-    part = shell.details("What was run: positions, pairs, FLOPs", key="race_counts", controls=("count",))
+    part = shell.details(say("page.counts"), key="race_counts", controls=("count",))
     if part:
         with part:
             _counts(engine, paid)
-    part = shell.details("The same tokens?", key="race_tokens")
+    part = shell.details(say("page.same"), key="race_tokens")
     if part:
         with part:
             st.text(words.agreement(steps))
@@ -174,18 +177,18 @@ def _two_charts(paid: Bill, quantity: Quantity, *, log: bool) -> None:
 def _origin(engine: LLMEngine, paid: Bill, quantity: Quantity) -> str:
     if quantity == "flops":
         uncached, cached = paid.uncached.total("flops"), paid.cached.total("flops")
-        return (
-            "operations of this model's shape, 2 per weight and token and 4·H·D per query-key pair and layer: "
-            f"{number_text(uncached, 'FLOP')} against {number_text(cached, 'FLOP')}, "
-            f"{paid.ratio('flops'):,.1f} times fewer."
+        return say(
+            "page.flops",
+            uncached=number_text(uncached, "FLOP"),
+            cached=number_text(cached, "FLOP"),
+            times=f"{paid.ratio('flops'):,.1f}",
         )
     kept = engine.info.kv_bytes_per_token * int(paid.cached.total("positions"))
-    return (
-        f"counted in the loops. The price of it: {number_text(kept, 'B')} of keys and values kept "
-        f"({number_text(engine.info.kv_bytes_per_token, 'B')} a token, by formula)."
+    return say(
+        "page.kept", kept=number_text(kept, "B"), kv_bytes_per_token=number_text(engine.info.kv_bytes_per_token, "B")
     )
 
 
 def _machine(engine: LLMEngine) -> str:
     info = engine.info
-    return f"{info.device}, {info.dtype}, {info.name}"
+    return say("page.engine", device=info.device, dtype=info.dtype, name=info.name)

@@ -12,9 +12,12 @@ from engine.errors import LoupeError, PromptTooLong
 from explorer.engines import bridge
 from explorer.hosting.limits import Hosting
 from explorer.labs import controls, live
+from explorer.say import words_beside
 
 if TYPE_CHECKING:
     from engine.llm_engine import LLMEngine
+
+say = words_beside(__file__)
 
 HERE, ON_STEP = "typed here", "the Step page's"
 GREEDY, SAME_U = "greedy", "the same u"
@@ -45,8 +48,12 @@ class Bounds:
         last = prompt_len + new_tokens - 1
         if self.positions and last > self.positions:
             raise PromptTooLong(
-                f"The last step without a cache would run {last:,} positions in one forward pass; in a class that "
-                f"holds up everybody, so {self.positions:,} is the limit. Take {last - self.positions:,} fewer."
+                say(
+                    "setup.too_long",
+                    last=f"{last:,}",
+                    positions=f"{self.positions:,}",
+                    fewer=f"{last - self.positions:,}",
+                )
             )
 
 
@@ -62,18 +69,18 @@ def ask(engine: LLMEngine, hosting: Hosting) -> Setup | None:
     limits = bounds(hosting, engine.config.prefill_chunk)
     source = controls.choice("Prompt", [HERE, ON_STEP], url="from", default=HERE)
     new_tokens = controls.whole(
-        "New tokens, N", url="n", default=48, low=1, high=limits.new_tokens, hint="End tokens do not end the race."
+        say("setup.new_tokens"), url="n", default=48, low=1, high=limits.new_tokens, hint=say("setup.new_tokens_hint")
     )
     draw = controls.choice("Sampling", [GREEDY, SAME_U], url="draw", default=GREEDY)
     sampling, seed = SamplingParams(temperature=0), 0
     if source == ON_STEP:
-        session = live.session_or_offer("A race over the Step page's prompt")
+        session = live.session_or_offer(say("setup.needs"))
         if session is None:
             return None
         prompt_ids = session.recipe.prompt_ids
         if draw == SAME_U:
             sampling, seed = session.recipe.sampling, session.recipe.seed
-            st.caption("Settings and seed are the Step page's.")
+            st.caption(say("setup.settings"))
     else:
         typed = _typed(engine, hosting, draw)
         if typed is None:
@@ -94,12 +101,12 @@ def _typed(engine: LLMEngine, hosting: Hosting, draw: str) -> tuple[tuple[int, .
     sampling, seed = SamplingParams(temperature=0), 0
     if draw == SAME_U:
         sampling = SamplingParams()
-        seed = controls.whole("Seed", url="seed", default=0, low=0, high=2**31, hint="The same u at the same step.")
+        seed = controls.whole("Seed", url="seed", default=0, low=0, high=2**31, hint=say("setup.same_u_hint"))
     try:
         hosting.require_length(len(text))
         prompt = bridge.encode(engine, text, "raw")
         if not prompt.ids:
-            raise LoupeError("The prompt is empty: both loops need a token to begin with. Type something.")
+            raise LoupeError(say("setup.empty"))
     except LoupeError as error:
         st.text(str(error))
         return None

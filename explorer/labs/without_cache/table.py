@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from explorer.labs.without_cache.totals import Bill, Quantity
+from explorer.say import words_beside
 
 if TYPE_CHECKING:
     from engine.studies.uncached import RaceStep
+
+say = words_beside(__file__)
 
 Row = dict[str, object]
 
@@ -17,9 +20,9 @@ def quantity_rows(bill: Bill, quantity: Quantity, *, running: bool) -> list[Row]
     """One row per step of one quantity, both loops."""
     cached = bill.cached.running(quantity) if running else bill.cached.of(quantity)
     uncached = bill.uncached.running(quantity) if running else bill.uncached.of(quantity)
-    unit = f"{quantity} so far" if running else quantity
+    unit = say("table.so_far", quantity=quantity) if running else quantity
     return [
-        {"step": step, f"{unit}, cached": a, f"{unit}, uncached": b}
+        {"step": step, say("table.cached", unit=unit): a, say("table.uncached", unit=unit): b}
         for step, (a, b) in enumerate(zip(cached, uncached, strict=True))
     ]
 
@@ -30,12 +33,12 @@ def step_rows(steps: Sequence[RaceStep], texts: Sequence[str]) -> list[Row]:
         {
             "step": step.index,
             "token": text,
-            "id, cached": step.cached.token_id,
-            "id, uncached": step.uncached.token_id,
+            say("table.id_cached"): step.cached.token_id,
+            say("table.id_uncached"): step.uncached.token_id,
             "same": step.agrees,
-            "largest logit difference": step.logit_difference,
-            "lead of the likeliest": step.lead,
-            "ran first": step.first,
+            say("table.logits"): step.logit_difference,
+            say("table.lead"): step.lead,
+            say("table.first"): step.first,
         }
         for step, text in zip(steps, texts, strict=True)
     ]

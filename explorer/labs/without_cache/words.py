@@ -8,31 +8,26 @@ from typing import TYPE_CHECKING
 
 from explorer.labs.charts import number_text
 from explorer.labs.without_cache.totals import Bill, formula
+from explorer.say import words_beside
 
 if TYPE_CHECKING:
     from engine.studies.uncached import RaceStep
 
+say = words_beside(__file__)
 
-FAIR = (
-    "Both loops run the same model in the same process and take turns: one forward pass each, and at every step the "
-    "other one begins. A busy moment of this machine hits both.\n"
-    "Both compute one row of logits, the last, and keep that row's query as every step of Loupe does. Neither time "
-    "includes sampling. Each forward pass runs on whatever kernel is quickest for its number of rows.\n"
-    "Without the cache, keys and values live for one forward pass and are stored nowhere. With it they are appended to "
-    "a buffer that doubles when it is full, and that time counts.\n"
-    "A warm-up pass over the prompt comes first and is not counted. Step 0, the prefill, is the same pass in both: "
-    "what lies between the two there is noise. Both sample with the same settings and, where it is "
-    "not greedy, the same u. No stop rule applies, so that N tokens are N tokens."
-)
+
+FAIR = say("words.fair")
 
 
 def expected(prompt_len: int, new_tokens: int) -> str:
     """The price before it is paid."""
     counts = formula(prompt_len, new_tokens)
-    return (
-        f"P = {prompt_len:,} prompt tokens and N = {new_tokens:,} new ones: "
-        f"N·P + N(N − 1)/2 = {counts.uncached:,} positions without the cache, P + N − 1 = {counts.cached:,} with it. "
-        "The prefill is in both sums."
+    return say(
+        "words.counted",
+        prompt_len=f"{prompt_len:,}",
+        new_tokens=f"{new_tokens:,}",
+        uncached=f"{counts.uncached:,}",
+        cached=f"{counts.cached:,}",
     )
 
 
@@ -41,33 +36,39 @@ def counted(bill: Bill) -> str:
     p, n = bill.prompt_len, bill.steps
     uncached, cached = int(bill.uncached.total("positions")), int(bill.cached.total("positions"))
     if not bill.counts_agree:
-        return (
-            f"The counts are wrong: {uncached:,} and {cached:,} positions were run, the formulas say "
-            f"{bill.formula.uncached:,} and {bill.formula.cached:,}. This is a fault of Loupe."
+        return say(
+            "words.wrong",
+            uncached=f"{uncached:,}",
+            cached=f"{cached:,}",
+            formula_uncached=f"{bill.formula.uncached:,}",
+            formula_cached=f"{bill.formula.cached:,}",
         )
-    return (
-        f"Counted in the loops, and equal to the formulas: {n:,}·{p:,} + {n:,}·{n - 1:,}/2 = {uncached:,} positions "
-        f"without the cache, {p:,} + {n:,} − 1 = {cached:,} with it, {bill.ratio('positions'):,.1f} times fewer; "
-        f"{int(bill.uncached.total('pairs')):,} and {int(bill.cached.total('pairs')):,} query-key pairs per layer "
-        f"and head, {bill.ratio('pairs'):,.1f} times fewer."
+    return say(
+        "words.right",
+        n=f"{n:,}",
+        p=f"{p:,}",
+        n_less_one=f"{n - 1:,}",
+        uncached=f"{uncached:,}",
+        cached=f"{cached:,}",
+        times=f"{bill.ratio('positions'):,.1f}",
+        pairs_uncached=f"{int(bill.uncached.total('pairs')):,}",
+        pairs_cached=f"{int(bill.cached.total('pairs')):,}",
+        pairs_times=f"{bill.ratio('pairs'):,.1f}",
     )
 
 
 def times(bill: Bill) -> str:
     """Which loop was ahead, from when on, and where the cache did not pay."""
     uncached, cached = bill.uncached.total("ms") / 1e3, bill.cached.total("ms") / 1e3
-    whole = f"{number_text(uncached, 's')} without the cache, {number_text(cached, 's')} with it"
+    whole = say("words.whole", uncached=number_text(uncached, "s"), cached=number_text(cached, "s"))
     ahead = bill.ahead_from
     if ahead is None:
-        verdict = (
-            f"The cache did not pay in these {bill.steps:,} steps: a few tokens cost hardly more than one as long as a "
-            "step is memory-bound. Take more tokens or a longer prompt."
-        )
+        verdict = say("words.not_paid", steps=f"{bill.steps:,}")
     elif ahead == 0:
-        verdict = f"{bill.ratio('ms'):,.2f} times less. The cached total was ahead at every step."
+        verdict = say("words.ahead_always", times=f"{bill.ratio('ms'):,.2f}")
     else:
-        verdict = f"{bill.ratio('ms'):,.2f} times less. The cached total is ahead from step {ahead:,} on."
-    return f"{whole}: {verdict} {typical(bill)} {slower(bill)}".strip()
+        verdict = say("words.ahead_from", times=f"{bill.ratio('ms'):,.2f}", ahead=f"{ahead:,}")
+    return say("words.verdict", whole=whole, verdict=verdict, half=typical(bill), slower=slower(bill)).strip()
 
 
 def typical(bill: Bill) -> str:
@@ -75,7 +76,7 @@ def typical(bill: Bill) -> str:
     if bill.steps < 2:
         return ""
     cached, uncached = median(bill.cached.ms[1:]), median(bill.uncached.ms[1:])
-    return f"Half of the steps took less than {uncached:,.1f} ms without, and {cached:,.1f} ms with it."
+    return say("words.half", uncached=f"{uncached:,.1f}", cached=f"{cached:,.1f}")
 
 
 def slower(bill: Bill) -> str:
@@ -83,26 +84,25 @@ def slower(bill: Bill) -> str:
     count = len([step for step in bill.slower_steps if step > 0])
     if not count:
         return ""
-    return (
-        f"In {count:,} of the {bill.steps - 1:,} steps after the prefill the cached forward pass was the slower one: "
-        "short sequences, or a busy moment of this machine."
-    )
+    return say("words.slower", count=f"{count:,}", steps=f"{bill.steps - 1:,}")
 
 
 def agreement(steps: Sequence[RaceStep]) -> str:
     """Whether both drew the same tokens, and how far apart their logits were."""
     apart = [step for step in steps if not step.agrees]
     worst = max(steps, key=lambda step: step.logit_difference)
-    size = f"The largest difference of any logit was {worst.logit_difference:.2g}, at step {worst.index:,}"
+    size = say("words.largest", logit_difference=f"{worst.logit_difference:.2g}", index=f"{worst.index:,}")
     if not apart:
-        return (
-            f"Both sampled the same {len(steps):,} token ids, step by step. {size}: they agree to rounding, not bit "
-            "for bit, because the same sums are added up in another order."
-        )
+        return say("words.same", steps=f"{len(steps):,}", size=size)
     first = apart[0]
-    return (
-        f"At {len(apart):,} of {len(steps):,} steps the two sampled different tokens, first at step {first.index:,}: "
-        f"{first.cached.token_id} with the cache, {first.uncached.token_id} without, where the logits differ by "
-        f"{first.logit_difference:.2g} and the likeliest token led by {first.lead:.2g}. Both went on with the cached "
-        f"loop's token. {size}."
+    return say(
+        "words.apart",
+        apart=f"{len(apart):,}",
+        steps=f"{len(steps):,}",
+        index=f"{first.index:,}",
+        cached_id=first.cached.token_id,
+        uncached_id=first.uncached.token_id,
+        logit_difference=f"{first.logit_difference:.2g}",
+        lead=f"{first.lead:.2g}",
+        size=size,
     )

@@ -438,7 +438,7 @@ def test_a_model_of_which_only_the_cache_is_known_has_no_floor_and_says_so(app_s
         "vocab_size": 151_936,
     }
     page = opened(**{"from": "a config", "config": json.dumps(config)})
-    assert "Pasted qwen3_next: only the cache of this architecture is known here" in texts(page)
+    assert "Pasted qwen3_next: Only the cache of this architecture is known here" in texts(page)
 
 
 def test_a_doubtful_model_has_its_floor_below_the_doubt(app_server):
