@@ -120,7 +120,7 @@ def _cut_to_k(top_k: int, before: Distribution, context: NDArray[np.int64]) -> D
 
 def _cut_to_p(top_p: float, before: Distribution, context: NDArray[np.int64]) -> Distribution:
     """Keeps the fewest likeliest that together reach `top_p`, and always one."""
-    rising = np.sort(before.scores)  # (S,)
+    rising = before.in_order()  # (S,)
     row = empty(before.size)  # (V,) what transformers would sort
     row[: before.size - before.kept] = -np.inf
     row[before.size - before.kept :] = rising
