@@ -11,7 +11,6 @@ Letters in shapes: V vocabulary, S tokens not cut, R tokens in order, N candidat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,13 +18,13 @@ from numpy.typing import NDArray
 
 from engine.decode.buffers import empty
 from engine.decode.ranking import Ranking, rank
+from engine.decode.sums import Sums, parts_of, sums_of
 from engine.errors import NumericalFailure
 from engine.records import CANDIDATES, SHOWN, TAIL_BINS, Candidates, Stage
 
 TOP = 16  # likeliest tokens named at every stage
 RANKED = CANDIDATES  # likeliest scores whose tokens are put in order
 
-PART = 12_288  # entries worked on at a time; in float64 still below what the C library maps page by page
 EXACT_ABOVE = 1e-3  # what is left of 1 has thirteen digits from here on
 
 INNER_EDGES = np.arange(1.0, TAIL_BINS)  # of the histogram, in bins
@@ -42,7 +41,7 @@ class Distribution:
     scores   (S,) float32, all finite
     ranking  the likeliest places in these arrays, at least min(S, TOP) of them
     rising   (S,) the scores alone, in order; None where nobody has needed that
-    total    sum of all weights; a token's weight is exp(score - largest score), its probability that over `total`
+    sums     of its weights
     """
 
     size: int
@@ -50,14 +49,23 @@ class Distribution:
     scores: NDArray[np.float32]
     ranking: Ranking
     rising: NDArray[np.float32] | None
-    total: float
-    log_sum_exp: float
-    entropy_bits: float
+    sums: Sums
 
     @property
     def kept(self) -> int:
         """Tokens not cut. At a tiny temperature most of them hold less than float64 can show."""
         return int(self.scores.size)
+
+    @property
+    def log_sum_exp(self) -> float:
+        """Over the scores: a token's probability is exp(score - this)."""
+        return float(self.top) + float(np.log(self.sums.total))
+
+    @property
+    def entropy_bits(self) -> float:
+        """Of the tokens kept."""
+        total, weighted = self.sums
+        return max(0.0, float((np.log(total) - weighted / total) / np.log(2)))
 
     @property
     def top(self) -> np.float32:
@@ -94,7 +102,7 @@ class Distribution:
         """Probabilities of tokens that have these scores."""
         weights = np.subtract(scores, self.top, dtype=np.float64)
         np.exp(weights, out=weights)
-        return np.divide(weights, self.total, out=weights)
+        return np.divide(weights, self.sums.total, out=weights)
 
     def probs_of(self, token_ids: NDArray[np.integer]) -> NDArray[np.float64]:
         """Probability of each token, 0 where it was cut."""
@@ -112,7 +120,7 @@ class Distribution:
     def prob_of(self, token_id: int) -> float:
         """Probability of one token, 0 where it was cut."""
         place = self.place_of(token_id)
-        return 0.0 if place is None else float(np.exp(float(self.scores[place]) - float(self.top)) / self.total)
+        return 0.0 if place is None else float(np.exp(float(self.scores[place]) - float(self.top)) / self.sums.total)
 
     def row(self) -> NDArray[np.float32]:
         """The scores (V,) of all tokens, -inf where one was cut."""
@@ -130,38 +138,18 @@ def distribution(
     ids: Places | None = None,
     ranking: Ranking | None = None,
     rising: NDArray[np.float32] | None = None,
+    sums: Sums | None = None,
 ) -> Distribution:
     """Softmax over finite scores (S,), at least one, of a vocabulary of `size` tokens.
 
     ids      whose scores they are; None: everybody's
-    ranking, rising  where they are known already
+    ranking, rising, sums  where they are known already
     """
     assert scores.size, "a stage cut every token"
     if ranking is None or ranking.order.size < min(scores.size, TOP):
         ranking = rank(scores, RANKED, rising=rising)
-    top = float(scores[ranking.order[0]])
-    total = weighted = 0.0
-    for part in parts_of(scores.size):
-        below = np.subtract(scores[part], top, dtype=np.float64)  # at most 0: exp cannot overflow at any temperature
-        weights = np.exp(below)
-        total += float(weights.sum())  # 1 or more in the end
-        # Not `weights @ below`: that wakes BLAS threads, which cost more than the whole row.
-        weighted += float(np.multiply(weights, below, out=below).sum())  # a weight of 0 adds 0
-    return Distribution(
-        size=size,
-        ids=ids,
-        scores=scores,
-        ranking=ranking,
-        rising=rising,
-        total=total,
-        log_sum_exp=top + float(np.log(total)),
-        entropy_bits=max(0.0, float((np.log(total) - weighted / total) / np.log(2))),
-    )
-
-
-def parts_of(size: int) -> Iterator[slice]:
-    """A row in parts: what is computed on the way to a sum stays near the processor."""
-    return (slice(start, start + PART) for start in range(0, size, PART))
+    sums = sums or sums_of(scores, float(scores[ranking.order[0]]))
+    return Distribution(size, ids, scores, ranking, rising, sums)
 
 
 def of_row(logits: NDArray[np.float32]) -> Distribution:

@@ -110,7 +110,8 @@ def rank_of(raw: Distribution, token_id: int) -> int:
     if place is None:
         return raw.kept + 1
     score = raw.scores[place]
-    return 1 + int(np.count_nonzero(raw.scores > score)) + int(np.count_nonzero(raw.scores[:place] == score))
+    above = raw.kept - int(np.searchsorted(raw.in_order(), score, side="right"))
+    return 1 + above + int(np.count_nonzero(raw.scores[:place] == score))
 
 
 def require_token(token_id: int, vocab_size: int) -> None:
