@@ -11,21 +11,23 @@ Letters in shapes: V vocabulary, S tokens not cut, R tokens in order, N candidat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.decode.buffers import empty
 from engine.decode.ranking import Ranking, rank
+from engine.decode.sums import Sums, parts_of, sums_of
 from engine.errors import NumericalFailure
 from engine.records import CANDIDATES, SHOWN, TAIL_BINS, Candidates, Stage
 
 TOP = 16  # likeliest tokens named at every stage
-RANKED = CANDIDATES + 1  # likeliest raw scores put in order: the candidates, and where the others begin
+RANKED = CANDIDATES  # likeliest scores whose tokens are put in order
 
-PART = 12_288  # entries worked on at a time; in float64 still below what the C library maps page by page
 EXACT_ABOVE = 1e-3  # what is left of 1 has thirteen digits from here on
+
+INNER_EDGES = np.arange(1.0, TAIL_BINS)  # of the histogram, in bins
 
 Places = NDArray[np.int64]
 
@@ -38,21 +40,32 @@ class Distribution:
     ids      (S,) rising; None where every token is kept, so that a token's place is its id
     scores   (S,) float32, all finite
     ranking  the likeliest places in these arrays, at least min(S, TOP) of them
-    total    sum of all weights; a token's weight is exp(score - largest score), its probability that over `total`
+    rising   (S,) the scores alone, in order; None where nobody has needed that
+    sums     of its weights
     """
 
     size: int
     ids: Places | None
     scores: NDArray[np.float32]
     ranking: Ranking
-    total: float
-    log_sum_exp: float
-    entropy_bits: float
+    rising: NDArray[np.float32] | None
+    sums: Sums
 
     @property
     def kept(self) -> int:
         """Tokens not cut. At a tiny temperature most of them hold less than float64 can show."""
         return int(self.scores.size)
+
+    @property
+    def log_sum_exp(self) -> float:
+        """Over the scores: a token's probability is exp(score - this)."""
+        return float(self.top) + float(np.log(self.sums.total))
+
+    @property
+    def entropy_bits(self) -> float:
+        """Of the tokens kept."""
+        total, weighted = self.sums
+        return max(0.0, float((np.log(total) - weighted / total) / np.log(2)))
 
     @property
     def top(self) -> np.float32:
@@ -70,11 +83,26 @@ class Distribution:
         places = np.minimum(np.searchsorted(self.ids, token_ids), self.kept - 1)
         return places, self.ids[places] == token_ids
 
+    def in_order(self) -> NDArray[np.float32]:
+        """The scores (S,), rising."""
+        return np.sort(self.scores) if self.rising is None else self.rising
+
+    def place_in_order(self, number: int) -> int:
+        """Where the token is that has `number` others before it by falling score, equal ones by place."""
+        rising = self.in_order()
+        score = rising[self.kept - 1 - number]
+        before = self.kept - int(np.searchsorted(rising, score, side="right"))
+        return int(np.flatnonzero(self.scores == score)[number - before])
+
     def probs_at(self, places: Places | slice) -> NDArray[np.float64]:
         """Probabilities of the tokens at some places."""
-        weights = np.subtract(self.scores[places], self.top, dtype=np.float64)
+        return self.probs_for(self.scores[places])
+
+    def probs_for(self, scores: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Probabilities of tokens that have these scores."""
+        weights = np.subtract(scores, self.top, dtype=np.float64)
         np.exp(weights, out=weights)
-        return np.divide(weights, self.total, out=weights)
+        return np.divide(weights, self.sums.total, out=weights)
 
     def probs_of(self, token_ids: NDArray[np.integer]) -> NDArray[np.float64]:
         """Probability of each token, 0 where it was cut."""
@@ -92,7 +120,7 @@ class Distribution:
     def prob_of(self, token_id: int) -> float:
         """Probability of one token, 0 where it was cut."""
         place = self.place_of(token_id)
-        return 0.0 if place is None else float(self.probs_at(np.array([place]))[0])
+        return 0.0 if place is None else float(np.exp(float(self.scores[place]) - float(self.top)) / self.sums.total)
 
     def row(self) -> NDArray[np.float32]:
         """The scores (V,) of all tokens, -inf where one was cut."""
@@ -104,49 +132,37 @@ class Distribution:
 
 
 def distribution(
-    scores: NDArray[np.float32], *, size: int, ids: Places | None = None, ranking: Ranking | None = None
+    scores: NDArray[np.float32],
+    *,
+    size: int,
+    ids: Places | None = None,
+    ranking: Ranking | None = None,
+    rising: NDArray[np.float32] | None = None,
+    sums: Sums | None = None,
 ) -> Distribution:
     """Softmax over finite scores (S,), at least one, of a vocabulary of `size` tokens.
 
     ids      whose scores they are; None: everybody's
-    ranking  where it is known already
+    ranking, rising, sums  where they are known already
     """
     assert scores.size, "a stage cut every token"
     if ranking is None or ranking.order.size < min(scores.size, TOP):
-        ranking = rank(scores, min(scores.size, RANKED))
-    top = float(scores[ranking.order[0]])
-    total = weighted = 0.0
-    for part in parts_of(scores.size):
-        below = np.subtract(scores[part], top, dtype=np.float64)  # at most 0: exp cannot overflow at any temperature
-        weights = np.exp(below)
-        total += float(weights.sum())  # 1 or more in the end
-        # Not `weights @ below`: that wakes BLAS threads, which cost more than the whole row.
-        weighted += float(np.multiply(weights, below, out=below).sum())  # a weight of 0 adds 0
-    return Distribution(
-        size=size,
-        ids=ids,
-        scores=scores,
-        ranking=ranking,
-        total=total,
-        log_sum_exp=top + float(np.log(total)),
-        entropy_bits=max(0.0, float((np.log(total) - weighted / total) / np.log(2))),
-    )
-
-
-def parts_of(size: int) -> Iterator[slice]:
-    """A row in parts: what is computed on the way to a sum stays near the processor."""
-    return (slice(start, start + PART) for start in range(0, size, PART))
+        ranking = rank(scores, RANKED, rising=rising)
+    sums = sums or sums_of(scores, float(scores[ranking.order[0]]))
+    return Distribution(size, ids, scores, ranking, rising, sums)
 
 
 def of_row(logits: NDArray[np.float32]) -> Distribution:
     """The softmax of raw scores (V,), of which those that are -inf have no part. Raises NumericalFailure."""
-    top = logits.max()
-    if not np.isfinite(top):  # the one maximum tells every bad case: NaN wins it, so does +inf, and all -inf leave -inf
+    rising = empty(logits.size)
+    np.copyto(rising, logits)
+    rising.sort()  # a processor with wide vectors sorts a vocabulary as fast as it adds it up, and three parts read it
+    if not np.isfinite(rising[-1]):  # tells every bad case: NaN comes last, +inf before it, and all -inf leave -inf
         raise NumericalFailure(_what_is_wrong(logits))
-    if logits.min() > -np.inf:
-        return distribution(logits, size=logits.size)
+    if rising[0] > -np.inf:
+        return distribution(logits, size=logits.size, rising=rising)
     ids = np.flatnonzero(logits > -np.inf)
-    return distribution(logits[ids], size=logits.size, ids=ids)
+    return distribution(logits[ids], size=logits.size, ids=ids, rising=rising[-ids.size :])
 
 
 def _what_is_wrong(logits: NDArray[np.float32]) -> str:
@@ -200,11 +216,11 @@ def stage_summary(name: str, label: str, after: Distribution, before: Distributi
 def candidates_of(logits: NDArray[np.float32], raw: Distribution, context_ids: Places) -> Candidates:
     """The likeliest raw logits (V,) with their ids, and a histogram of the rest. `raw` is their distribution."""
     # Where some are -inf, a token of no chance may be among the first.
-    ranking = raw.ranking if raw.ids is None else rank(logits, min(logits.size, RANKED))
-    ids, rest = ranking.order[:CANDIDATES], ranking.order[CANDIDATES:RANKED]  # (N,), and the likeliest token left out
+    ranking = raw.ranking if raw.ids is None else rank(logits, CANDIDATES)
+    ids = ranking.order[:CANDIDATES]  # (N,)
     in_context = np.zeros(logits.size, dtype=np.bool_)
     in_context[context_ids] = True
-    counts, low, high = _tail(raw.scores, ids.size, logits[rest])
+    counts, low, high = _tail(raw.in_order()[: -ids.size])
     return Candidates(
         ids=ids.astype(np.int32),
         logits=logits[ids],
@@ -216,25 +232,17 @@ def candidates_of(logits: NDArray[np.float32], raw: Distribution, context_ids: P
     )
 
 
-def _tail(
-    finite: NDArray[np.float32], num_candidates: int, rest: NDArray[np.float32]
-) -> tuple[NDArray[np.int32], float, float]:
-    """A histogram of the `finite` logits that are no candidate's, and its edges; `rest` begins with the largest one."""
-    if not rest.size or rest[0] == -np.inf:  # a logit of -inf is no token that could be drawn
+def _tail(rest: NDArray[np.float32]) -> tuple[NDArray[np.int32], float, float]:
+    """A histogram of logits that rise, and its edges."""
+    if not rest.size:
         return np.zeros(TAIL_BINS, dtype=np.int32), 0.0, 0.0
-    low, high = float(finite.min()), float(rest[0])
-    counts = _binned(finite, low, high)
-    counts[_binned(rest[:1], low, high).argmax()] -= num_candidates  # none of them is below `high`
-    return counts, low, high
-
-
-def _binned(logits: NDArray[np.float32], low: float, high: float) -> NDArray[np.int32]:
-    """How many of `logits`, none below `low`, fall into each equal bin; what is above `high` counts as that."""
-    width = (high - low) / TAIL_BINS or 1.0  # all equal: everything falls in the first bin
-    counts = np.zeros(TAIL_BINS + 1, dtype=np.int64)
-    for part in parts_of(logits.size):
-        exact = np.subtract(np.minimum(logits[part], np.float32(high)), low, dtype=np.float64)
-        bins = np.divide(exact, width, out=exact).astype(np.int32)
-        counts += np.bincount(bins, minlength=TAIL_BINS + 1)
-    counts[TAIL_BINS - 1] += counts[TAIL_BINS]  # the upper edge belongs to the last bin
-    return counts[:TAIL_BINS].astype(np.int32)
+    low, high = float(rest[0]), float(rest[-1])
+    ends = np.full(TAIL_BINS + 1, rest.size, dtype=np.int32)  # of the bins, counted in logits
+    ends[0] = 0
+    if low == high:  # everything falls in the first bin
+        return ends[1:] - ends[:-1], low, high
+    edges = low + INNER_EDGES * ((high - low) / TAIL_BINS)
+    starts = edges.astype(np.float32)
+    np.nextafter(starts, np.float32(np.inf), out=starts, where=starts < edges)  # the first float32 from each edge on
+    ends[1:-1] = np.searchsorted(rest, starts)
+    return ends[1:] - ends[:-1], low, high

@@ -19,7 +19,7 @@ from engine.decode.distribution import Distribution, of_row
 from engine.errors import UnknownToken
 from engine.records import Draw, DrawMode
 
-SLICES = 4_096  # of the tokens behind the ranking
+FAR = 4_096  # likeliest tokens whose intervals are added up before everybody's
 
 
 class Interval(NamedTuple):
@@ -73,34 +73,18 @@ def interval_at(final: Distribution, u: float) -> Interval:
     assert 0.0 <= u < 1.0, f"u must be in [0, 1), got {u}"
     order = final.ranking.order
     ends = np.cumsum(final.probs_at(order))
-    if order.size == final.kept:
-        return _interval(final, order, _closed(ends, 1.0), u)
-    if u < ends[-1]:
-        return _interval(final, order, np.minimum(ends, 1.0), u)
-    slices = _slices(final)
-    mass = np.bincount(slices, weights=final.probs_at(slice(None)), minlength=SLICES + 1)
-    mass[0] = 0.0  # the ranking
-    if not mass.any():
-        return _interval(final, order, _closed(ends, 1.0), u)
-    edges = _closed(ends[-1] + np.cumsum(mass), 1.0)
-    found = int(np.searchsorted(edges, u, side="right"))
-    start, end = float(edges[found - 1]), float(edges[found])
-    within = np.flatnonzero(slices == found)
-    within = within[np.argsort(-final.scores[within], kind="stable")]
-    return _interval(final, within, _closed(start + np.cumsum(final.probs_at(within)), end), u, start)
-
-
-def _slices(final: Distribution) -> NDArray[np.intp]:
-    """The tokens behind the ranking dealt into slices by falling score, from 1 on; those of the ranking are in 0.
-
-    So a draw that lies there puts one slice in order, and not the vocabulary.
-    """
-    floor = float(final.ranking.floor)
-    scale = SLICES / ((floor - float(final.scores.min())) or 1.0)
-    below = (floor - final.scores.astype(np.float64)) * scale
-    slices = 1 + below.clip(0, SLICES - 1).astype(np.intp)
-    slices[final.ranking.order] = 0
-    return slices
+    if order.size < final.kept and u >= ends[-1]:  # behind the ranking, as a rule not far
+        falling = final.in_order()[::-1]
+        for count in (FAR, final.kept):
+            ends = np.cumsum(final.probs_for(falling[:count]))
+            if u < ends[-1]:
+                break
+    if ends.size == final.kept:
+        ends = _closed(ends)
+    number = int(np.searchsorted(ends, u, side="right"))  # the first interval that ends above u
+    place = order[number] if number < order.size else final.place_in_order(number)
+    low = float(ends[number - 1]) if number else 0.0
+    return Interval(int(final.ids_at(np.array([place]))[0]), low, min(1.0, float(ends[number])))
 
 
 def interval_of(final: Distribution, token_id: int) -> Interval:
@@ -126,7 +110,8 @@ def rank_of(raw: Distribution, token_id: int) -> int:
     if place is None:
         return raw.kept + 1
     score = raw.scores[place]
-    return 1 + int(np.count_nonzero(raw.scores > score)) + int(np.count_nonzero(raw.scores[:place] == score))
+    above = raw.kept - int(np.searchsorted(raw.in_order(), score, side="right"))
+    return 1 + above + int(np.count_nonzero(raw.scores[:place] == score))
 
 
 def require_token(token_id: int, vocab_size: int) -> None:
@@ -135,18 +120,8 @@ def require_token(token_id: int, vocab_size: int) -> None:
         raise UnknownToken(f"There is no token {token_id}; this model's ids run from 0 to {vocab_size - 1}.")
 
 
-def _closed(ends: NDArray[np.float64], limit: float) -> NDArray[np.float64]:
-    """Ends of intervals that together reach `limit`: the last one with any width takes what rounding has left over."""
-    ends = np.minimum(ends, limit)
-    ends[np.searchsorted(ends, ends[-1], side="left") :] = limit
+def _closed(ends: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Ends of intervals that together reach 1: the last one with any width takes what rounding has left over."""
+    ends = np.minimum(ends, 1.0)
+    ends[np.searchsorted(ends, ends[-1], side="left") :] = 1.0
     return ends
-
-
-def _interval(
-    final: Distribution, order: NDArray[np.int64], ends: NDArray[np.float64], u: float, start: float = 0.0
-) -> Interval:
-    """The interval that holds u, of tokens in this order from `start` on."""
-    place = int(np.searchsorted(ends, u, side="right"))  # the first interval that ends above u
-    assert place < order.size, f"no interval holds {u}"
-    low = float(ends[place - 1]) if place else start
-    return Interval(int(final.ids_at(order[place : place + 1])[0]), low, float(ends[place]))

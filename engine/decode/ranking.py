@@ -10,8 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-GROUPS = 4  # times as many groups as places wanted: few more than those are then found
-
 
 class Ranking(NamedTuple):
     """Where the largest of S scores are.
@@ -24,13 +22,15 @@ class Ranking(NamedTuple):
     floor: np.float32
 
 
-def rank(scores: NDArray[np.float32], count: int) -> Ranking:
-    """The `count` largest of `scores` (S,), and what is found on the way: never fewer than asked for."""
-    floor = _reached_by(scores, count)
-    if floor == -np.inf:
-        return Ranking(_ordered(scores, np.arange(scores.size)), floor)
-    found = np.flatnonzero(scores >= floor)  # with all that tie with the last one, so that ties go by place
-    return Ranking(_ordered(scores, found), np.nextafter(floor, np.float32(-np.inf)))
+def rank(scores: NDArray[np.float32], count: int, *, rising: NDArray[np.float32] | None = None) -> Ranking:
+    """The `count` largest of `scores` (S,), and all that tie with the last of them.
+
+    rising  the scores in order, where somebody has put them so
+    """
+    if count >= scores.size:
+        return Ranking(_ordered(scores, np.arange(scores.size)), np.float32(-np.inf))
+    last = (np.partition(scores, -count) if rising is None else rising)[-count]
+    return Ranking(_ordered(scores, np.flatnonzero(scores >= last)), np.nextafter(last, np.float32(-np.inf)))
 
 
 def rank_again(scores: NDArray[np.float32], pool: NDArray[np.int64], floor: np.float32) -> Ranking:
@@ -44,16 +44,3 @@ def rank_again(scores: NDArray[np.float32], pool: NDArray[np.int64], floor: np.f
 def _ordered(scores: NDArray[np.float32], places: NDArray[np.int64]) -> NDArray[np.int64]:
     """Places that rise, by falling score; equal ones stay as they are."""
     return places[np.argsort(-scores[places], kind="stable")]
-
-
-def _reached_by(scores: NDArray[np.float32], count: int) -> np.float32:
-    """A score that at least `count` scores reach, and few more; -inf where that cannot be told cheaply.
-
-    The scores are dealt into groups. As many groups as are wanted have a largest score of at least this.
-    """
-    groups = GROUPS * count
-    deep = scores.size // groups
-    if deep < 2:
-        return np.float32(-np.inf)
-    largest = scores[: deep * groups].reshape(deep, groups).max(axis=0)  # (groups,)
-    return np.float32(np.partition(largest, groups - count)[groups - count])

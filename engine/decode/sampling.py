@@ -164,6 +164,6 @@ def _on_cpu(logits: Tensor) -> NDArray[np.float32]:
 
 
 def _ids(context_ids: Sequence[int], size: int) -> NDArray[np.int64]:
-    """Ids that have a score: a model may embed more tokens than it can say."""
-    ids = np.asarray(context_ids, dtype=np.int64)
+    """Each id that has a score, once, rising: a model may embed more tokens than it can say."""
+    ids = np.array(sorted(set(context_ids)), dtype=np.int64)
     return ids[ids < size]

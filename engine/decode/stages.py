@@ -25,11 +25,14 @@ from engine.config import SamplingParams
 from engine.decode.buffers import empty
 from engine.decode.distribution import Distribution, distribution, kept_at
 from engine.decode.ranking import rank_again
+from engine.decode.sums import sums_moved
 
 FLOAT32 = np.finfo(np.float32)
 SETTINGS = 256  # whose rules are remembered
 
-Act = Callable[[Distribution, NDArray[np.int64]], Distribution]  # what came before, ids of the context -> after
+Act = Callable[
+    [Distribution, NDArray[np.int64]], Distribution
+]  # what came before, the context's ids, once each -> after
 
 
 class Rule(NamedTuple):
@@ -85,10 +88,14 @@ def _penalise(penalty: np.float32, before: Distribution, context: NDArray[np.int
     places = places if held is None else places[held]
     scores = empty(before.kept)
     np.copyto(scores, before.scores)
-    scores[places] = penalised(scores[places], penalty)
+    old, new = before.scores[places], penalised(before.scores[places], penalty)
+    scores[places] = new
     pool = np.concatenate((before.ranking.order, places))  # all others are where they were
     ranking = rank_again(scores, pool, before.ranking.floor)
-    return distribution(scores, size=before.size, ids=before.ids, ranking=ranking)
+    sums = None
+    if ranking.order.size:
+        sums = sums_moved(before.sums, (float(before.top), float(scores[ranking.order[0]])), old, new)
+    return distribution(scores, size=before.size, ids=before.ids, ranking=ranking, sums=sums)
 
 
 def _rescale(temperature: np.float32, before: Distribution, context: NDArray[np.int64]) -> Distribution:
@@ -120,7 +127,7 @@ def _cut_to_k(top_k: int, before: Distribution, context: NDArray[np.int64]) -> D
 
 def _cut_to_p(top_p: float, before: Distribution, context: NDArray[np.int64]) -> Distribution:
     """Keeps the fewest likeliest that together reach `top_p`, and always one."""
-    rising = np.sort(before.scores)  # (S,)
+    rising = before.in_order()  # (S,)
     row = empty(before.size)  # (V,) what transformers would sort
     row[: before.size - before.kept] = -np.inf
     row[before.size - before.kept :] = rising

@@ -47,8 +47,7 @@ class LayerQuery:
 
     @property
     def num_bytes(self) -> int:
-        tensors = (self.query, self.mask)
-        return sum(t.numel() * t.element_size() for t in tensors if t is not None)
+        return self.query.nbytes + (0 if self.mask is None else self.mask.nbytes)
 
     def of_row(self, row: int, query: Tensor, length: int) -> LayerQuery:
         """One session's part of a whole batch's, whose mask is (B, 1, 1, K)."""

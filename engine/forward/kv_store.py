@@ -108,7 +108,7 @@ class KVStore:
         assert end <= self.length, f"the cache holds {self.length} tokens, {end} were asked for"
         if self._block is not None and end - start == 1 and self._block.dtype == torch.float32 and self._block.is_cpu:
             new = self._block.numpy()[:, :, :, start]  # (L, 2, G, D): numpy starts sooner, and there is little to do
-            return torch.from_numpy(np.sqrt(np.einsum("lsgd,lsgd->slg", new, new))[..., None])
+            return torch.from_numpy(np.sqrt(np.vecdot(new, new)).transpose(1, 0, 2)[..., None])
         if self._block is not None:  # all layers at once: a call per layer costs more than its arithmetic
             return _norms(self._block[:, :, :, start:end]).transpose(0, 1).cpu()  # (L, 2, G, M) turned
         views = [self.view(layer, end) for layer in range(self.num_layers)]

@@ -5,6 +5,9 @@ On CUDA a clock means nothing until the device has finished, so whoever reads on
 
 from __future__ import annotations
 
+import mmap
+import os
+import sys
 import time
 from collections.abc import Generator, Sequence
 from contextlib import closing
@@ -57,9 +60,18 @@ def process_bytes() -> int | None:
     None where it cannot be read: that takes a file descriptor, and a step must not fail for want of an instrument.
     """
     try:
-        return int(_process.memory_info().rss)
+        return _resident() if sys.platform == "linux" else int(_process.memory_info().rss)
     except (OSError, psutil.Error):
         return None
+
+
+def _resident() -> int:
+    """As psutil reads it, in a tenth of a millisecond less behind a forward, when its code is in no cache."""
+    file = os.open("/proc/self/statm", os.O_RDONLY)
+    try:
+        return int(os.read(file, 256).split()[1]) * mmap.PAGESIZE
+    finally:
+        os.close(file)
 
 
 def device_allocated_bytes(device: torch.device) -> int | None:

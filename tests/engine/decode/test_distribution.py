@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from engine.config import SamplingParams
-from engine.decode.sampling import sample, summarise
+from engine.decode.sampling import run_stages, sample, summarise
 from engine.records import Stage
 
 EVERYTHING = SamplingParams(temperature=0.8, top_k=40, top_p=0.9, min_p=0.02, repetition_penalty=1.3)
@@ -100,6 +100,20 @@ def test_probabilities_of_every_stage_sum_to_one_and_cut_tokens_have_none(seed: 
 def test_removed_mass_is_kept_exact_where_it_is_tiny() -> None:
     stage = stages_of(torch.tensor([0.0, -60.0, -61.0]), SamplingParams(top_k=1))[-1]
     assert stage.removed_mass == pytest.approx(math.exp(-60) + math.exp(-61), rel=1e-6, abs=0)
+
+
+@pytest.mark.parametrize("penalty", [0.3, 0.9, 1.1, 2.0, 8.0])
+@pytest.mark.parametrize("peak", [3.0, 25.0, 80.0])
+def test_the_sums_after_a_penalty_are_those_of_the_whole_row(peak: float, penalty: float) -> None:
+    logits = random_logits(11, 3000)
+    logits[7] = peak  # at 25 it holds nearly all probability, and a penalty of 2 takes nearly all of it away
+    params = SamplingParams(repetition_penalty=penalty)
+    row = run_stages(logits, [7, 7, 8, 9], params)[-1][2].numpy().astype(np.float64)
+    probs = softmax(row)
+    candidates, stages = summarise(logits, [7, 7, 8, 9], params)
+    positive = probs[probs > 0]
+    assert stages[-1].entropy_bits == pytest.approx(-(positive * np.log2(positive)).sum(), rel=1e-11, abs=1e-13)
+    assert stages[-1].probs == pytest.approx(probs[candidates.ids[:64]], rel=1e-11, abs=0)
 
 
 def test_candidates_are_the_top_256_with_equal_logits_in_order_of_id() -> None:

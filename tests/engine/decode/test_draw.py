@@ -93,6 +93,14 @@ def test_a_draw_deep_in_a_large_vocabulary_equals_one_over_the_full_ranking(u: f
     assert draw.low == pytest.approx(probs[order[:place]].sum(), abs=1e-12)
 
 
+@pytest.mark.parametrize("number", [0, 1, 255, 511])
+def test_equal_tokens_behind_the_likeliest_lie_in_order_of_id(number: int) -> None:
+    logits = torch.cat([torch.zeros(512), torch.full((512,), math.log(2))])  # the last 512 hold 1024 of 1536 parts
+    draw = draw_at(logits, (1024 + number + 0.5) / 1536)
+    assert draw.token_id == number
+    assert (draw.low, draw.high) == pytest.approx(((1024 + number) / 1536, (1025 + number) / 1536), abs=1e-7)
+
+
 def test_draws_follow_the_distribution() -> None:
     probs = [0.4, 0.3, 0.2, 0.07, 0.03]
     draws = [sample(logits_of(*probs), [], AS_IS, seed=11, step=step).draw.token_id for step in range(4000)]

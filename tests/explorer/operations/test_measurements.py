@@ -111,7 +111,7 @@ def test_a_step_goes_on_where_the_system_will_not_say_how_large_the_process_is(p
     def refuse():
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr("engine.measure.clocks._process.memory_info", refuse)
+    monkeypatch.setattr("engine.measure.clocks._resident", refuse)
     prefilled(page)
     page.ok("step")
     assert [step["memory"]["process_bytes"] for step in page.steps] == [None, None]
