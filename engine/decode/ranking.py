@@ -30,7 +30,9 @@ def rank(scores: NDArray[np.float32], count: int, *, rising: NDArray[np.float32]
     if count >= scores.size:
         return Ranking(_ordered(scores, np.arange(scores.size)), np.float32(-np.inf))
     last = (np.partition(scores, -count) if rising is None else rising)[-count]
-    return Ranking(_ordered(scores, np.flatnonzero(scores >= last)), np.nextafter(last, np.float32(-np.inf)))
+    with np.errstate(over="ignore"):  # below the smallest number there is -inf, and that is right
+        floor = np.nextafter(last, np.float32(-np.inf))
+    return Ranking(_ordered(scores, np.flatnonzero(scores >= last)), floor)
 
 
 def rank_again(scores: NDArray[np.float32], pool: NDArray[np.int64], floor: np.float32) -> Ranking:
