@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from benchmarks.app import started
 from tests.browser.step_page import StepPage
+from tests.browser.test_accessibility import eventually_none, violations
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -33,12 +34,15 @@ def host_page(browser: Browser, url: str) -> Page:
     return page
 
 
-def test_the_host_reads_what_a_student_shares_as_text_and_only_while_it_is_shared(
+def test_the_host_reads_what_a_student_shares_as_text_only_while_it_is_shared_on_a_page_without_a_serious_fault(
     page: Page, browser: Browser, class_url: str
 ):
     student = StepPage(page, class_url).open().prefilled(HOSTILE)
     host = host_page(browser, class_url)
     expect(host.get_by_text("Nobody shares a text just now")).to_be_visible()
+    for theme in ("light", "dark"):
+        host.emulate_media(color_scheme=theme)
+        assert eventually_none(lambda: violations(host)) == [], theme
     switch = page.locator(".share-switch")
     expect(switch).to_have_attribute("aria-checked", "false")
     switch.click()

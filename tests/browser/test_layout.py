@@ -85,7 +85,7 @@ def test_the_first_screen_says_what_this_is_what_the_prefill_did_and_what_to_pre
     expect(note).to_have_text(
         "Prefill: the model read all 3 tokens of the prompt in one forward pass."
         "The KV cache now holds 3 columns; the last row of logits gave the first new token, ·on."
-        "Press Step: one press, one token."
+        "Press Step: one press, one token.or take the three-minute tour"
     )
     assert note.evaluate("(node) => [...node.children].every((part) => part.scrollWidth <= part.clientWidth + 1)")
     expect(page.locator(".transport .primary")).to_contain_text("Step")
