@@ -49,7 +49,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One act. Which of the other values count depends on `act`; docs/lessons.md has them by act."""
+    """One act, and the line of the file that asks for it. Which other values count goes by `act`: docs/lessons.md."""
 
     act: Act
     count: int = 1
@@ -64,6 +64,7 @@ class Action:
     text: str = ""
     changes: Changes = Changes()
     words: str = ""
+    line: int = field(default=0, compare=False)
 
 
 def parse_action(written: str) -> Action:
@@ -87,9 +88,10 @@ def parse_changes(written: str) -> Changes:
         value = value.strip()
         if name == "defaults" and not value:
             defaults = True
+        elif name == "top-k":
+            sampling["top_k"] = _whole(name, value, 0, 10_000_000)
         elif name in SAMPLING_WORDS:
-            number = _number(name, value)
-            sampling[SAMPLING_WORDS[name]] = int(number) if name == "top-k" else number
+            sampling[SAMPLING_WORDS[name]] = _number(name, value)
         elif name == "seed":
             seed = _whole(name, value, 0, 2**31)
         elif name == "max-new-tokens":
@@ -169,7 +171,7 @@ def _look(rest: str) -> Action:
     if words in (["prefill"], ["newest"]):
         return Action("look", step=0 if words == ["prefill"] else "newest")
     found = dict(zip(words[::2], words[1::2], strict=False))
-    if not words or len(words) % 2 or set(found) - {"step", "layer", "head", "token"}:
+    if not words or len(words) != 2 * len(found) or set(found) - {"step", "layer", "head", "token"}:
         raise BadAction(
             "Write: look at prefill, look at newest, or look at step, layer, head or token with a number, such as: "
             f"look at layer 3 head 2. It got {rest!r}."

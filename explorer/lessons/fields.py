@@ -97,3 +97,13 @@ GROUPS = {
     "guess": ("the token that was typed", GUESS),
 }
 FIELDS = {f"{group}.{name}": said for group, (_, names) in GROUPS.items() for name, said in names.items()}
+
+_TEXTS = {
+    *("token", "in", "likeliest", "second", "third", "stop", "text", "pending", "held", "most_read"),
+    *("name", "dtype", "eos_ids", "bandwidth"),
+}  # fmt: skip
+
+
+def is_number(name: str) -> bool:
+    """Whether a known value can be the answer of a number question; the others are read as text."""
+    return name.split(".")[1] not in _TEXTS

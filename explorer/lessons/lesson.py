@@ -77,7 +77,7 @@ class Lesson:
 
     minutes   how long it takes, as its author says
     model     the name of the model that it was written for
-    settings  in force from the beginning
+    settings  in force from the beginning; `settings_line` is where the file has them, from 1
     notes     for the teacher, as Markdown; empty where there are none
     """
 
@@ -92,6 +92,7 @@ class Lesson:
     settings: Changes
     scenes: tuple[Scene, ...]
     notes: str = ""
+    settings_line: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,10 @@ def count_words(text: Text) -> int:
 
 def is_allowed_link(address: str) -> bool:
     """http and https, or a page of Loupe by its bare name, such as without-cache."""
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError:  # what stands for a host is none
+        return False
     if parts.scheme:
         return parts.scheme in ("http", "https") and bool(parts.netloc)
     return not parts.netloc and re.fullmatch(r"[a-z0-9-]+(\?[^#\s]*)?", address) is not None

@@ -19,6 +19,7 @@ from explorer.lessons.states import state_faults
 MOST_BYTES = 200_000
 MOST_SCENES = 40
 NOTES = "For the teacher"
+TOUR = "tour"  # asks for the short one; no file can be called so
 _FILE_NAME = re.compile(r"(?:[0-9]+-)?([a-z0-9]+(?:-[a-z0-9]+)*)\.md")
 
 
@@ -43,11 +44,13 @@ def read_file(file: Path) -> Lesson:
         raise BadLesson(
             [Fault(1, f"{file.name} is no name for a lesson. Use small letters, digits and dashes: why.md.")]
         )
+    if name == TOUR:
+        raise BadLesson([Fault(1, f"A lesson cannot be called {TOUR}: that asks for the short one. Rename the file.")])
     try:
         data = file.read_bytes()
         if len(data) > MOST_BYTES:
             raise BadLesson([Fault(1, f"The file has {len(data):,} bytes; a lesson has at most {MOST_BYTES:,}.")])
-        return read_lesson(data.decode("utf-8"), name)
+        return read_lesson(data.decode("utf-8-sig"), name)
     except UnicodeDecodeError:
         raise BadLesson([Fault(1, "The file is not UTF-8 text. Save it as UTF-8.")]) from None
     except OSError as error:
@@ -78,6 +81,7 @@ def read_lesson(written: str, name: str) -> Lesson:
         settings=front.settings(blame),
         scenes=scenes,
         notes=notes,
+        settings_line=front.line("settings"),
     )
     lesson = with_prompt(lesson)
     faults += state_faults(lesson)
@@ -102,5 +106,5 @@ def with_prompt(lesson: Lesson) -> Lesson:
 
 def _without_notes(body: str) -> tuple[str, str]:
     """The scenes, and the part for the teacher."""
-    found = re.search(rf"^---[ \t]*\n+# {NOTES}[ \t]*$", body, re.MULTILINE)
+    found = re.search(rf"^---[ \t]*\n\s*^# {NOTES}[ \t]*$", body, re.MULTILINE)
     return (body, "") if found is None else (body[: found.start()], body[found.end() :].strip())

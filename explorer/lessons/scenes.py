@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from markdown_it.token import Token
 
 from explorer.lessons.actions import Action, BadAction, parse_action
-from explorer.lessons.fields import FIELDS
+from explorer.lessons.fields import FIELDS, is_number
 from explorer.lessons.front_matter import Blame
 from explorer.lessons.lesson import Ask, Choice, Scene, Text
 from explorer.lessons.places import PLACES
@@ -39,6 +40,8 @@ class _Reader:
             self.blame(line, "A scene begins with a heading: ## and its title.")
             return None
         title, paragraphs, keys = tokens[1].content, list[Text](), list[_Key]()
+        if not title:
+            self.blame(line, "A scene needs a title after its ##.")
         i = 3
         while i < len(tokens):
             token = tokens[i]
@@ -75,8 +78,10 @@ class _Reader:
                     f"A line of the list is a key and a value. {name[:40]!r} is no key; keys are: {', '.join(_KEYS)}.",
                 )
             else:
-                below = [t.content for t in item[3:] if t.type == "inline"]
-                yield _Key(line, name, " ".join(value.split()), below)
+                below = [(_line(t), t.content) for t in item[3:] if t.type == "inline"]
+                if below and name != "choose":
+                    self.blame(below[0][0], f"Nothing stands beneath {name}. Only choose has a list of its own.")
+                yield _Key(line, name, re.sub(r"\s*\n\s*", " ", value).strip(), below)
             i = end + 1
 
     def _made(self, title: str, line: int, text: tuple[Text, ...], keys: Sequence[_Key]) -> Scene:
@@ -95,7 +100,7 @@ class _Reader:
             show=self._places(by_name.get("show")),
             ask=self._ask(by_name, line),
             then=self._prose(then.value, then.line) if then else (),
-            tour=by_name["tour"].value == "yes" if "tour" in by_name else False,
+            tour=self._tour(by_name.get("tour")),
         )
         self._length(made, line, then)
         return made
@@ -115,10 +120,17 @@ class _Reader:
 
     def _act(self, key: _Key) -> Action | None:
         try:
-            return parse_action(key.value)
+            return replace(parse_action(key.value), line=key.line)
         except BadAction as error:
             self.blame(key.line, str(error))
             return None
+
+    def _tour(self, key: _Key | None) -> bool:
+        if key and key.value != "yes":
+            self.blame(
+                key.line, f"tour is yes, got {key.value!r}. Leave the line out where the scene is no part of it."
+            )
+        return key is not None
 
     def _places(self, key: _Key | None) -> tuple[str, ...]:
         if key is None:
@@ -153,12 +165,12 @@ class _Reader:
 
     def _choices(self, key: _Key) -> tuple[Choice, ...]:
         choices = []
-        for written in key.below:
+        for line, written in key.below:
             found = re.fullmatch(r"\[([ xX])\]\s+(.+)", written, re.DOTALL)
             if found:
-                choices.append(Choice(self._prose(found[2], key.line), found[1] != " "))
+                choices.append(Choice(self._prose(found[2], line), found[1] != " "))
             else:
-                self.blame(key.line, f"A choice is written - [ ] wrong or - [x] right, got {written[:40]!r}.")
+                self.blame(line, f"A choice is written - [ ] wrong or - [x] right, got {written[:40]!r}.")
         if not 2 <= len(choices) <= 5 or sum(choice.right for choice in choices) != 1:
             self.blame(key.line, "choose needs 2 to 5 choices beneath it, indented, exactly one of them - [x].")
         return tuple(choices)
@@ -172,17 +184,22 @@ class _Reader:
         if found:
             if found[1] not in FIELDS:
                 self.blame(key.line, f"There is no value {key.value}.{did_you_mean(found[1], FIELDS)}")
+            elif not is_number(found[1]):
+                self.blame(key.line, f"{key.value} is no number: {FIELDS[found[1]]}. Ask with choose or guess.")
             return found[1]
         try:
-            return float(key.value.replace(",", ""))
+            number = float(key.value.replace(",", ""))
         except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
             self.blame(key.line, f"answer is a value such as {{step.kv_len}}, or a number, got {key.value!r}.")
             return 0.0
+        return number
 
     def _within(self, key: _Key | None) -> float:
         if key is None:
             return 0.0
-        found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?%", key.value)
+        found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *%", key.value)
         if not found or float(found[1]) > 100:
             self.blame(key.line, f"within is a share up to 100 %, such as 10 %, got {key.value!r}.")
             return 0.0
@@ -191,12 +208,12 @@ class _Reader:
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """A line of a scene's list, and the lines beneath it."""
+    """A line of a scene's list, and what is written beneath it, each with its line."""
 
     line: int
     name: str
     value: str
-    below: Sequence[str]
+    below: Sequence[tuple[int, str]]
 
 
 _NAMES = {

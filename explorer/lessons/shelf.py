@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,11 +13,12 @@ from threading import Lock
 from engine.errors import LoupeError
 from explorer.lessons.actions import Action
 from explorer.lessons.lesson import Fault, Lesson
+from explorer.lessons.reading import TOUR as TOUR
 from explorer.lessons.reading import BadLesson, lesson_id, read_file
 from explorer.say import words_beside
 
 HOME = Path(__file__).resolve().parents[2] / "lessons"
-TOUR = "tour"
+log = logging.getLogger(__name__)
 say = words_beside(__file__)
 
 
@@ -41,7 +44,7 @@ class _Read:
 
 
 class Shelf:
-    """Lessons by name, in the order of their files' names. A file is read once, and again when it has changed."""
+    """Lessons by name, in the order of their files' numbers, then names. A changed file is read again."""
 
     def __init__(self, home: Path = HOME, others: Path | None = None) -> None:
         self._folders = [(home, True), *([(others, False)] if others else [])]
@@ -62,7 +65,7 @@ class Shelf:
     def _each(self) -> Iterator[Shelved]:
         for folder, is_own in self._folders:
             try:
-                files = sorted(file for file in folder.iterdir() if file.suffix == ".md")
+                files = sorted((file for file in folder.iterdir() if file.suffix == ".md"), key=_order)
             except OSError:
                 continue  # a folder that is not there holds none
             for file in files:
@@ -116,12 +119,22 @@ def lesson_begins(lesson: Lesson) -> Action:
     return Action("prefill", prompt=lesson.prompt, mode=lesson.mode, afresh=True)
 
 
+def _order(file: Path) -> tuple[bool, int, str]:
+    """2-b.md before 10-a.md, and both before what has no number."""
+    number = re.match(r"[0-9]{1,9}(?=-)", file.name)
+    return number is None, int(number[0]) if number else 0, file.name
+
+
 def _shelved(file: Path, is_own: bool) -> Shelved:
     name = lesson_id(file) or file.stem
     try:
         return Shelved(name, file, is_own, read_file(file))
     except BadLesson as bad:
         return Shelved(name, file, is_own, None, bad.faults)
+    except Exception as error:  # one teacher's file must not take the other lessons from everybody
+        log.exception("the lesson %s cannot be read", file)
+        words = f"Loupe failed to read this file: {type(error).__name__}. The server's log has more."
+        return Shelved(name, file, is_own, None, (Fault(1, words),))
 
 
 def _own_shelf() -> Shelf:

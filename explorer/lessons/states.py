@@ -54,7 +54,7 @@ def _walk(lesson: Lesson) -> Iterator[tuple[SceneStates, list[Fault]]]:
         settings, first = before_any(lesson), list[Fault]()
     except CannotBe as error:
         settings = RunState(lesson.prompt, lesson.mode, SamplingParams(), StopRules(), lesson.seed)
-        first = [Fault(1, str(error))]
+        first = [Fault(lesson.settings_line, str(error))]
     run = _Walk(settings)
     for scene in lesson.scenes:
         before, faults = run.state, first
@@ -82,7 +82,7 @@ class _Walk:
                 if self.state is not None or act.act == "prefill":
                     self.state = self.settings
             except CannotBe as error:
-                faults.append(Fault(scene.line, f"In “{scene.title}”: {error}"))
+                faults.append(Fault(act.line or scene.line, f"In “{scene.title}”: {error}"))
 
 
 def after(state: RunState, action: Action, *, has_run: bool) -> RunState:

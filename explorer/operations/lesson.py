@@ -46,7 +46,10 @@ def lesson_run(workspace: Workspace, args: Args) -> Running:
     if scene > len(asked.scenes):
         raise refusals.no_scene(asked, scene)
     states = scene_states(asked)[scene - 1]
-    wanted = states.end if args.get("at") == "end" else states.start
+    at = args.get("at", "start")
+    if at not in ("start", "end"):
+        raise checked.BadCommand(f"at must be start or end, got {checked.short(at)}.")
+    wanted = states.end if at == "end" else states.start
     if wanted is None:
         return plain(step=None)
     link = _link_to(workspace, wanted)

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.lessons import page as lessons_page
 from explorer.lessons.actions import _READERS, SAMPLING_WORDS, WINDOWS
-from explorer.lessons.fields import GUESS, LOOK, MACHINE, MODEL, RUN, STEP
+from explorer.lessons.fields import FIELDS, GUESS, LOOK, MACHINE, MODEL, RUN, STEP, is_number
 from explorer.lessons.lesson import Lesson
 from explorer.lessons.places import PLACES
 from explorer.lessons.reading import read_lesson
@@ -18,7 +18,8 @@ from explorer.lessons.sheet import scene_seconds, sheet_html
 from explorer.lessons.shelf import SHELF, Shelf
 from tests.explorer.lessons.lesson_file import GOOD, with_line
 
-DOC = (Path(__file__).resolve().parents[3] / "docs" / "lessons.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[3]
+DOC = (ROOT / "docs" / "lessons.md").read_text(encoding="utf-8")
 
 
 def test_the_documentation_names_every_act_setting_window_place_and_field_with_what_it_is():
@@ -30,6 +31,13 @@ def test_the_documentation_names_every_act_setting_window_place_and_field_with_w
     named |= {f"machine.{name}": said for name, said in MACHINE.items()}
     named |= {f"guess.{name}": said for name, said in GUESS.items()}
     assert {*STEP.items(), *PLACES.items(), *named.items()} <= rows
+
+
+def test_a_value_is_a_number_in_questions_where_the_page_has_a_number_for_it():
+    script = (ROOT / "assets/step_page/lessons/fields.js").read_text(encoding="utf-8")
+    texts = set(re.findall(r"^  (\w+): .*?(?:\bwords\(|\bfed\b|\btextUpTo\b|\blikeliest\()", script, re.MULTILINE))
+    for name in FIELDS:
+        assert is_number(name) == (name.split(".")[1] not in {*texts, "bandwidth"}), name
 
 
 def test_the_example_in_the_documentation_is_a_lesson_without_a_fault():

@@ -8,6 +8,7 @@ import pytest
 
 from explorer.lessons import __main__ as command
 from explorer.lessons.lesson import Choice, Span
+from explorer.lessons.prose import is_allowed_link
 from explorer.lessons.reading import BadLesson, read_file, read_lesson
 from tests.explorer.lessons.lesson_file import GOOD, line_of, with_line
 
@@ -67,6 +68,10 @@ BROKEN = [
     ("- you: step", "- you: step 1000", "step needs a whole number from 1 to 200, got '1000'"),
     ("  - [x] {step.token}", "  - [ ] {step.token}", "exactly one of them - [x]"),
     ("  - [x] {step.token}", "  - [x] {step.tokn}", "There is no value {step.tokn}. Did you mean step.token?"),
+    ("- you: step", "- you: set top-k nan", "top-k needs a whole number"),
+    ("- you: step", "- you: set top-k 5.5", "top-k needs a whole number"),
+    ("- you: step", "- you: look at layer 1 layer 2", "look at layer 3 head 2. It got"),
+    ("- tour: yes", "- tour: no", "tour is yes, got 'no'. Leave the line out"),
     ("## Second", "### Second", "A scene begins with a heading: ## and its title."),
 ]
 
@@ -109,6 +114,60 @@ def test_links_lead_to_the_web_or_to_a_page_of_loupe(address: str, is_allowed: b
         assert all(span.kind != "link" for span in read_lesson(written, "small").scenes[1].then)
 
 
+NUMBER = "- choose: Which?\n  - [ ] one\n  - [x] {step.token}\n"
+
+
+@pytest.mark.parametrize("answer", ["nan", "inf", "1e999", "many", ""])
+def test_the_answer_of_a_number_question_is_a_number_that_json_has(answer: str):
+    written = GOOD.replace(NUMBER, f"- number: How many?\n- answer: {answer}\n")
+    assert faults_of(written) == [
+        (22, f"answer is a value such as {{step.kv_len}}, or a number, got {answer!r}."),
+    ]
+
+
+def test_a_value_that_is_read_as_text_is_no_answer_to_a_number_question():
+    written = GOOD.replace(NUMBER, "- number: How many?\n- answer: {step.token}\n")
+    assert faults_of(written) == [
+        (22, "{step.token} is no number: the token that it sampled. Ask with choose or guess."),
+    ]
+
+
+def test_a_fault_stands_at_its_own_line_that_of_the_act_the_choice_the_settings_or_what_stands_beneath():
+    for line, changed, at in [
+        ("- you: step", "- you: rewind to 3", "rewind to 3"),
+        ("  - [x] {step.token}", "  - [x] {step.tokn}", "tokn"),
+        ("prompt: abc", "prompt: abc\nsettings: temperature -1", "settings"),
+        ("- you: step", "- you: step\n  - slowly", "slowly"),
+    ]:
+        written = with_line(line, changed)
+        assert [where for where, _ in faults_of(written)] == [line_of(written, at)]
+
+
+def test_a_scene_has_a_title():
+    assert (19, "A scene needs a title after its ##.") in faults_of(with_line("## Second", "##"))
+
+
+def test_spaces_within_quotes_are_kept_and_a_value_may_go_on_in_the_next_line():
+    act = read_lesson(with_line("- you: step", '- you: force "  mat"'), "small").scenes[1].you
+    assert act is not None and act.text == "  mat"
+    act = read_lesson(with_line("- you: step", "- you: set temperature 0,\n  top-k 5"), "small").scenes[1].you
+    assert act is not None and act.changes.sampling == {"temperature": 0, "top_k": 5}
+
+
+@pytest.mark.parametrize("address", ["http://[a", "http://a]b", "http://a℀b"])
+def test_a_link_whose_host_cannot_be_one_is_no_link(address: str):
+    assert not is_allowed_link(address)
+
+
+def test_the_notes_may_be_parted_from_the_scenes_by_a_line_with_a_space():
+    assert "Take" in read_lesson(GOOD.replace("---\n\n# For", "---\n \n# For"), "small").notes
+
+
+def test_a_file_saved_with_a_byte_order_mark_is_read_like_any_other(tmp_path: Path):
+    (tmp_path / "small.md").write_bytes(b"\xef\xbb\xbf" + GOOD.encode())
+    assert read_file(tmp_path / "small.md") == read_lesson(GOOD, "small")
+
+
 def test_sixty_words_are_read_and_sixty_one_are_too_many():
     line = "The prompt has **{prefill.in_count}** tokens. They are `read` by *prefill*."
     assert len(read_lesson(with_line(line, "word " * 60), "small").scenes) == 2
@@ -127,6 +186,7 @@ def test_a_file_without_the_block_at_the_top_or_of_another_name_or_not_of_text_i
     assert "The file begins with ---" in faults_of("## A scene\n\nWords.")[0][1]
     for name, content, said in [
         ("Why.md", GOOD.encode(), "is no name for a lesson"),
+        ("tour.md", GOOD.encode(), "cannot be called tour"),
         ("bytes.md", b"\xff\xfe", "is not UTF-8"),
         ("large.md", b"x" * 200_001, "at most 200,000"),
     ]:

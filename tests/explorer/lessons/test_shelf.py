@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from explorer.lessons import shelf as shelf_module
 from explorer.lessons.shelf import SHELF, NoLesson, Shelf
 from tests.explorer.lessons.lesson_file import GOOD, with_line
 
@@ -54,3 +55,28 @@ def test_an_unknown_name_is_answered_with_those_there_are(tmp_path: Path):
     (tmp_path / "small.md").write_text(GOOD)
     with pytest.raises(NoLesson, match=r"There is no lesson other\. There are: small\."):
         Shelf(tmp_path).lesson("other")
+
+
+def test_lessons_stand_in_the_order_of_their_numbers_and_those_without_one_come_last(tmp_path: Path):
+    for name in ("10-c.md", "2-b.md", "1-z.md", "a.md"):
+        (tmp_path / name).write_text(GOOD)
+    assert [one.id for one in Shelf(tmp_path).all()] == ["z", "b", "c", "a"]
+
+
+def test_a_file_on_which_the_reader_itself_fails_takes_no_other_lesson_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    for name in ("1-good.md", "2-deep.md"):
+        (tmp_path / name).write_text(GOOD)
+    read = shelf_module.read_file
+
+    def failing(file: Path):
+        if file.name == "2-deep.md":
+            raise RecursionError("too deep")
+        return read(file)
+
+    monkeypatch.setattr(shelf_module, "read_file", failing)
+    good, bad = Shelf(tmp_path).all()
+    assert good.lesson is not None and bad.lesson is None
+    assert bad.faults[0].words == "Loupe failed to read this file: RecursionError. The server's log has more."
+    assert "2-deep.md cannot be read" in caplog.text

@@ -93,6 +93,8 @@ def test_a_run_that_is_on_the_way_goes_on_and_another_is_given_back_by_undo(page
         ({"id": "small", "scene": 9}, "has scenes 1 to 3, not 9"),
         ({"id": "small", "scene": 0}, "scene must be from 1"),
         ({"id": "small", "scene": 10**30}, "scene must be from 1"),
+        ({"id": "small", "scene": 1, "at": "middle"}, "at must be start or end, got 'middle'"),
+        ({"id": "small", "scene": 1, "at": 3}, "at must be start or end, got 3"),
         ({"id": "small", "scene": "2"}, "scene must be a whole number"),
     ],
 )
