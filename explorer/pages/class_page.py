@@ -9,12 +9,14 @@ from __future__ import annotations
 import hmac
 import math
 import time
+from collections.abc import Sequence
 
 import streamlit as st
 
 from explorer.hosting.class_now import ClassNow, class_now
 from explorer.hosting.connections import CONNECTIONS
 from explorer.hosting.runtime import Runtime, runtime
+from explorer.labs import picture
 from explorer.pages import tab_names
 from explorer.pages.loading import WIDTH
 from explorer.pages.theme import format_bytes, format_count
@@ -25,6 +27,7 @@ say = words_beside(__file__)
 REFRESH_S = 2.0
 LONG_TEXT = 900  # characters: beyond, a text scrolls in a window of its own
 LONG_HEIGHT = 220
+BIN_S = 10
 WRONG_KEY_S = 1.0  # so that keys cannot be tried by the thousand
 _HOST = "loupe_is_host"
 
@@ -131,21 +134,28 @@ def _shared(now: ClassNow) -> None:
 
 
 def _minutes(now: ClassNow) -> None:
-    """The last five minutes, in steps of ten seconds."""
-    with st.container(horizontal=True):
-        st.metric(
-            say("class_page.batch"),
-            f"{now.batch_size:.1f}",
-            border=True,
-            chart_type="area",
-            chart_data=now.batch_sizes,
-            help=say("class_page.batch_hint"),
-        )
-        st.metric(
-            say("class_page.wait"),
-            say("class_page.wait_ms", wait_p95_s=f"{1000 * now.wait_p95_s:.0f}"),
-            border=True,
-            chart_type="area",
-            chart_data=[1000 * wait for wait in now.waits_s],
-            help=say("class_page.wait_hint"),
-        )
+    """The last minute, and a curve over the last five in steps of ten seconds for each."""
+    wait_ms = [1000 * wait for wait in now.waits_s]
+    shown = (
+        ("batch", f"{now.batch_size:.1f}", now.batch_sizes, say("class_page.batch"), ""),
+        ("wait", say("class_page.wait_ms", ms=f"{1000 * now.wait_p95_s:.0f}"), wait_ms, say("class_page.wait"), "ms"),
+    )
+    for place, (key, value, curve, title, unit) in zip(st.columns(2), shown, strict=True):
+        with place:
+            st.metric(title, value, border=True, help=say("class_page.last_minute"))
+            picture.show(_curve(title, curve, unit), key=f"class_{key}", size="low")
+
+
+def _curve(title: str, values: Sequence[float], unit: str) -> picture.Plot:
+    """Means of ten seconds each, oldest first."""
+    ago = [BIN_S * (i + 1 - len(values)) for i in range(len(values))]
+    words = [f"{value:,.1f} {unit}".strip() for value in values]
+    low = BIN_S * (1 - len(values))
+    return picture.Plot(
+        title,
+        picture.axis(say("class_page.seconds"), 0, low=low, is_cut=True),
+        picture.axis(unit, max(values, default=0) or 1),
+        lines=(picture.Line(title, ago, values, words),),
+        note=say("class_page.curve"),
+        alt=say("class_page.curve_alt", title=title, newest=words[-1]),
+    )
