@@ -143,19 +143,18 @@ def _minutes(now: ClassNow) -> None:
     for place, (key, value, curve, title, unit) in zip(st.columns(2), shown, strict=True):
         with place:
             st.metric(title, value, border=True, help=say("class_page.last_minute"))
-            picture.show(_curve(title, curve, unit), key=f"class_{key}", size="low")
+            picture.show(_curve(title, curve, unit), key=f"class_{key}", size="mid")
 
 
 def _curve(title: str, values: Sequence[float], unit: str) -> picture.Plot:
     """Means of ten seconds each, oldest first."""
     ago = [BIN_S * (i + 1 - len(values)) for i in range(len(values))]
     words = [f"{value:,.1f} {unit}".strip() for value in values]
-    low = BIN_S * (1 - len(values))
+    low = -BIN_S * len(values)
     return picture.Plot(
-        title,
+        say("class_page.curve"),
         picture.axis(say("class_page.seconds"), 0, low=low, is_cut=True),
         picture.axis(unit, max(values, default=0) or 1),
         lines=(picture.Line(title, ago, values, words),),
-        note=say("class_page.curve"),
         alt=say("class_page.curve_alt", title=title, newest=words[-1]),
     )
