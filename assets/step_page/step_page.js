@@ -90,12 +90,12 @@ class StepPage {
     const prompt = new PromptRow(place('section.prompt-row', { 'aria-label': say('step_page.prompt') }), store);
     const first = new FirstScreen(store, prompt, () => this.lessons.isOn);
     const strip = new TokenStrip(place('section.strip-box', { 'aria-label': say('step_page.tokens') }), store, root);
-    const turn = place('section.turn', { 'aria-label': say('step_page.one_turn_of_the_loop') });
+    const turn = place('section.turn', { 'aria-label': say('step_page.loop') });
     const stations = new Stations(turn, store, (selector) => this.flash(selector));
     this.stops = new Popover(
       root,
       stations.stopButton,
-      { title: say('step_page.stop_rules'), hint: say('step_page.checked_after_every_token_in'), name: 'stops', keep: '.transport' },
+      { title: say('step_page.stop_rules'), hint: say('step_page.stop_rules_hint'), name: 'stops', keep: '.transport' },
       (body) => buildStopInspector(body, store),
     );
     const stage = place('div.stage');

@@ -12,7 +12,7 @@ export class AskToken {
     this.onForce = onForce;
     this.asked = null; // {key, text} of the answer on screen
     this.input = make('input.lp-ask-input', {
-      type: 'text', autocomplete: 'off', spellcheck: false, placeholder: say('ask_token.ask_for_a_token_its'), 'aria-label': say('ask_token.text_or_id_of_a'),
+      type: 'text', autocomplete: 'off', spellcheck: false, placeholder: say('ask_token.placeholder'), 'aria-label': say('ask_token.label'),
     });
     this.said = make('div.lp-ask-said', { role: 'status' });
     const button = make('button.lp-toggle', {}, say('ask_token.ask'));
@@ -39,7 +39,7 @@ export class AskToken {
   }
 
   #closable() {
-    this.said.append(make('button.icon-button.lp-ask-close', { 'aria-label': say('ask_token.close_the_answer'), onclick: () => this.#close() }, icon('cross', 14)));
+    this.said.append(make('button.icon-button.lp-ask-close', { 'aria-label': say('ask_token.close'), onclick: () => this.#close() }, icon('cross', 14)));
   }
 
   #force(id) {

@@ -12,8 +12,8 @@ function branchButton(store, branch, done, fail) {
   const current = branch.id === store.session.branch;
   const parent = store.session.branches.find((other) => other.id === branch.parent);
   const from = parent
-    ? say('branches.forked_from', { label: parent.label, value: branch.at === null || branch.at === undefined ? '' : ` at step ${branch.at}` })
-    : say('branches.the_first_run');
+    ? say('branches.from', { label: parent.label, at: branch.at === null || branch.at === undefined ? '' : ` at step ${branch.at}` })
+    : say('branches.first');
   return make(
     'button.branch',
     {
@@ -33,7 +33,7 @@ export function buildBranches(body, store, done) {
   const said = make('p.error-words', { role: 'alert' });
   const fail = (error) => (said.textContent = error.message);
   body.replaceChildren(
-    branches.length < 2 ? make('p.empty-words', {}, say('branches.one_run_so_far_fork')) : '',
+    branches.length < 2 ? make('p.empty-words', {}, say('branches.only_one')) : '',
     make('div.branch-list', {}, ...branches.map((branch) => branchButton(store, branch, done, fail))),
     said,
   );

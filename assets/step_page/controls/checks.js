@@ -13,10 +13,10 @@ import { openSheet } from '../drawing/overlay.js';
 import { formatNumber } from '../drawing/format.js';
 
 const BADGE = {
-  unknown: [say('checks.check_the_numbers'), 'alert'],
-  running: ['checking …', 'alert'],
-  passed: [say('checks.numbers_checked'), 'check'],
-  failed: [say('checks.a_number_differs'), 'cross'],
+  unknown: [say('checks.unknown'), 'alert'],
+  running: [say('checks.checking'), 'alert'],
+  passed: [say('checks.passed'), 'check'],
+  failed: [say('checks.failed'), 'cross'],
 };
 
 function checkRow(check) {
@@ -64,17 +64,17 @@ export class Checks {
     this.button.dataset.state = this.state;
     this.button.replaceChildren(icon(sign, 15), words);
     this.button.title = this.result
-      ? say('checks.checked_after_step', { step: this.result.step })
-      : say('checks.compare_what_is_on_screen');
+      ? say('checks.after', { step: this.result.step })
+      : say('checks.title');
   }
 
   open() {
     this.sheet = openSheet(
       this.root,
       {
-        title: say('checks.are_these_numbers_right'),
+        title: say('checks.heading'),
         name: 'checks',
-        hint: say('checks.each_is_computed_a_second'),
+        hint: say('checks.hint'),
       },
       () => {},
     );
@@ -86,7 +86,7 @@ export class Checks {
     const { store } = this;
     const made = { key: `${store.session?.sid}/${store.epoch}`, step: store.newest };
     this.state = 'running';
-    this.waiting = waitLine(store, say('checks.running_the_checks'));
+    this.waiting = waitLine(store, say('checks.running'));
     this.#drawBadge();
     this.#drawSheet();
     try {
@@ -109,14 +109,14 @@ export class Checks {
     if (this.error) return body.replaceChildren(make('p.error-words', {}, this.error), this.#again());
     if (!this.store.steps.length)
       return body.replaceChildren(
-        make('p.empty-words', {}, say('checks.prefill_a_prompt_first_there')),
+        make('p.empty-words', {}, say('checks.empty')),
       );
     if (!this.result) return body.replaceChildren(this.waiting);
     const { checks, step } = this.result;
     const failed = checks.filter((check) => !check.passed).length;
     const verdict = failed
-      ? say('checks.of_differ_by_more_than', { failed, length: checks.length })
-      : say('checks.all_agree_checked_after_step', { length: checks.length, step });
+      ? say('checks.differ', { failed, all: checks.length })
+      : say('checks.agree', { all: checks.length, step });
     return body.replaceChildren(
       make('p.verdict', { data: { passed: String(!failed) } }, verdict),
       make('ul.check-list', {}, ...checks.map(checkRow)),
@@ -125,6 +125,6 @@ export class Checks {
   }
 
   #again() {
-    return make('button', { onclick: () => this.run() }, say('checks.check_again'));
+    return make('button', { onclick: () => this.run() }, say('checks.again'));
   }
 }

@@ -71,24 +71,24 @@ export function openForce(root, store, onError) {
   const later = store.newest - step.index;
   const drawn = quotedToken(store.pieces.get(step.draw.token_id));
   const hint =
-    say('force_dialog.replaces_at_position_sampled_in', { drawn, store: drawnPosition(store, step.index), index: step.index }) +
+    say('force_dialog.replaces', { token: drawn, position: drawnPosition(store, step.index), step: step.index }) +
     (later
-      ? say('force_dialog.rewinds_to_step_first_will', { index: step.index, later: formatPlural(later, 'later step') })
-      : say('force_dialog.it_is_not_in_the'));
-  openSheet(root, { title: say('force_dialog.force_a_token'), name: 'force', hint }, (body, close) => {
+      ? say('force_dialog.rewinds_first', { step: step.index, later: formatPlural(later, 'later step') })
+      : say('force_dialog.nothing_to_undo'));
+  openSheet(root, { title: say('force_dialog.heading'), name: 'force', hint }, (body, close) => {
     const parts = { chosen: null, asked: null, said: make('div.force-readings', { role: 'status' }) };
     const force = (id) => {
       close();
       store.follow();
       store.send('force', { step: step.index, token_id: id }).catch(onError);
     };
-    parts.go = make('button.primary.force-go', { type: 'submit', disabled: true }, say('force_dialog.force_it'));
+    parts.go = make('button.primary.force-go', { type: 'submit', disabled: true }, say('force_dialog.go'));
     const input = make('input', {
       type: 'text',
       autocomplete: 'off',
       spellcheck: false,
-      placeholder: say('force_dialog.text_of_one_token_or'),
-      'aria-label': say('force_dialog.text_or_id_of_the'),
+      placeholder: say('force_dialog.placeholder'),
+      'aria-label': say('force_dialog.label'),
       autofocus: true,
     });
     let timer = 0;
@@ -103,11 +103,11 @@ export function openForce(root, store, onError) {
       if (!parts.go.disabled) force(parts.chosen);
     });
     body.append(
-      make('h3', {}, say('force_dialog.one_of_the_likeliest')),
+      make('h3', {}, say('force_dialog.likeliest')),
       make('div.force-candidates', {}, ...candidateButtons(store, step, force)),
-      make('h3', {}, say('force_dialog.or_any_token')),
+      make('h3', {}, say('force_dialog.any')),
       form,
-      make('p.empty-words', {}, say('force_dialog.a_leading_space_belongs_to')),
+      make('p.empty-words', {}, say('force_dialog.leading_space')),
     );
   });
 }

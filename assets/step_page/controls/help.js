@@ -12,21 +12,20 @@ function definitions(rows) {
 }
 
 export function openHelp(root) {
-  openSheet(root, { title: say('help.keys_and_signs'), name: 'help' }, (body) =>
+  openSheet(root, { title: say('help.heading'), name: 'help' }, (body) =>
     body.append(
       definitions(KEY_MAP.map(({ shown, says }) => [make('kbd', {}, shown), says])),
-      make('h3', {}, say('help.looking_back_and_rewinding')),
+      make('h3', {}, say('help.back_heading')),
       make(
         'p',
         {},
-        say('help.looking_back_the_scrubber_a') +
-          say('help.rewind_drops_the_later_steps'),
+        say('help.looking_back'),
       ),
-      make('h3', {}, say('help.signs_inside_tokens')),
+      make('h3', {}, say('help.signs_heading')),
       definitions(
         TOKEN_SIGNS.map(({ text, kind, meaning }) => [make(`span.token-text.sign-${kind}`, {}, text), meaning]),
       ),
-      make('h3', {}, say('help.where_a_token_came_from')),
+      make('h3', {}, say('help.roles_heading')),
       definitions([
         ...Object.entries(ROLE_WORDS).map(([role, words]) => [
           make('span.legend-role', { data: { role } }, make('i'), role),
@@ -34,7 +33,7 @@ export function openHelp(root) {
         ]),
         [
           make('span.legend-role', { data: { role: 'new' } }, make('i'), say('help.dashed')),
-          say('help.the_token_this_step_sampled'),
+          say('help.dashed_is'),
         ],
       ]),
     ),

@@ -10,20 +10,20 @@
 import { say } from '../drawing/say.js';
 
 export const KEY_MAP = [
-  { keys: ['Space'], shown: say('keys.space'), act: 'step', says: say('keys.sample_one_more_token_prefill') },
+  { keys: ['Space'], shown: say('keys.space'), act: 'step', says: say('keys.step') },
   { keys: ['Shift Space'], shown: say('keys.shift_space'), act: 'slow', says: say('turn.key') },
-  { keys: ['p'], shown: 'P', act: 'play', says: say('keys.play_or_pause') },
-  { keys: ['ArrowLeft'], shown: '←', act: 'back', says: say('keys.look_at_the_step_before') },
-  { keys: ['ArrowRight'], shown: '→', act: 'forward', says: say('keys.look_at_the_step_after') },
-  { keys: ['Home'], shown: say('keys.home'), act: 'first', says: say('keys.look_at_the_prefill') },
-  { keys: ['End'], shown: say('keys.end'), act: 'last', says: say('keys.look_at_the_newest_step') },
-  { keys: ['f'], shown: 'F', act: 'force', says: say('keys.force_a_token') },
-  { keys: ['z'], shown: 'Z', act: 'undo', says: say('keys.undo_the_last_forced_token') },
+  { keys: ['p'], shown: 'P', act: 'play', says: say('keys.play') },
+  { keys: ['ArrowLeft'], shown: '←', act: 'back', says: say('keys.back') },
+  { keys: ['ArrowRight'], shown: '→', act: 'forward', says: say('keys.forward') },
+  { keys: ['Home'], shown: say('keys.home'), act: 'first', says: say('keys.first') },
+  { keys: ['End'], shown: say('keys.end'), act: 'last', says: say('keys.last') },
+  { keys: ['f'], shown: 'F', act: 'force', says: say('keys.force') },
+  { keys: ['z'], shown: 'Z', act: 'undo', says: say('keys.undo') },
   { keys: ['b'], shown: 'B', act: 'present', says: say('present.key') },
   { keys: ['1', '2', '3', '4', '5'], shown: '1 … 5', act: 'panel', says: say('present.key_panel') },
   { keys: ['PageDown'], shown: say('keys.page_down'), act: 'nextScene', says: say('lesson.key_next') },
   { keys: ['PageUp'], shown: say('keys.page_up'), act: 'sceneBefore', says: say('lesson.key_back') },
-  { keys: ['?'], shown: '?', act: 'help', says: say('keys.this_list') },
+  { keys: ['?'], shown: '?', act: 'help', says: say('keys.help') },
   { keys: ['Escape'], shown: say('keys.esc'), act: 'close', says: say('present.key_close') },
 ];
 

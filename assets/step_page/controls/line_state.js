@@ -17,22 +17,22 @@ const ALARMING = ['blocked', 'ended', 'failed'];
 
 /** "You are next." "You are number 3 in line." */
 function placeWords({ place }) {
-  return place === 1 ? say('line_state.you_are_next') : say('line_state.you_are_number_in_line', { place });
+  return place === 1 ? say('line_state.next') : say('line_state.number', { place });
 }
 
 /** @returns {{kind: string, title: string, words: string, hint?: string, fraction?: number}|null} null: nothing is amiss */
 function lineContent({ line, loading, failed, place, model }) {
-  if (line.state === 'ended') return { kind: 'ended', title: say('line_state.the_connection_has_ended'), words: line.words };
+  if (line.state === 'ended') return { kind: 'ended', title: say('line_state.ended'), words: line.words };
   if (!line.wasOpen && line.tries >= TRIES_BEFORE_DOUBT) return blockedContent(line.address);
-  if (line.state === 'lost' && line.wasOpen) return { kind: 'lost', title: say('line_state.connection_lost'), words: say('line_state.trying_again') };
-  if (failed) return { kind: 'failed', title: say('line_state.the_model_could_not_be'), words: failed };
+  if (line.state === 'lost' && line.wasOpen) return { kind: 'lost', title: say('line_state.lost'), words: say('line_state.again') };
+  if (failed) return { kind: 'failed', title: say('line_state.no_model'), words: failed };
   if (place) {
-    const hint = say('line_state.keep_this_page_open_it');
-    return { kind: 'place', title: say('line_state.the_class_is_full'), words: placeWords(place), hint };
+    const hint = say('line_state.keep_open');
+    return { kind: 'place', title: say('line_state.full'), words: placeWords(place), hint };
   }
   if (loading) {
-    const hint = say('line_state.the_first_time_takes_a');
-    const title = loading.model ? `Loading ${loading.model}` : say('line_state.preparing_the_model');
+    const hint = say('line_state.first_time');
+    const title = loading.model ? `Loading ${loading.model}` : say('line_state.preparing');
     return { kind: 'loading', title, words: loading.text ?? '', hint, fraction: loading.fraction ?? 0 };
   }
   return model ? null : { kind: 'connecting', title: say('line_state.loupe'), words: say('line_state.connecting') };
@@ -40,9 +40,8 @@ function lineContent({ line, loading, failed, place, model }) {
 
 function blockedContent(address) {
   const words =
-    say('line_state.this_page_cannot_open_its', { pathname: new URL(address).pathname }) +
-    say('line_state.server_may_block_it_it');
-  return { kind: 'blocked', title: say('line_state.no_connection'), words };
+    say('line_state.blocked', { address: new URL(address).pathname });
+  return { kind: 'blocked', title: say('line_state.none'), words };
 }
 
 export class LineState {

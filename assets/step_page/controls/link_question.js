@@ -14,7 +14,7 @@ export class LinkQuestion {
     this.refuse = refuse;
     this.words = make('span');
     this.load = make('button.link-load', { onclick: () => this.#answer(true) });
-    this.without = make('button.link-without', { onclick: () => this.#answer(false) }, say('link_question.go_on_with_the_model'));
+    this.without = make('button.link-without', { onclick: () => this.#answer(false) }, say('link_question.go_on'));
     this.node = make('p.link-question', { role: 'alert', hidden: true }, this.words, this.load, this.without);
     root.append(this.node);
   }
@@ -24,8 +24,8 @@ export class LinkQuestion {
     const wanted = link?.asks;
     this.node.hidden = !wanted;
     if (!wanted) return;
-    setText(this.words, say('link_question.this_link_asks_for_another', { wanted }));
-    setText(this.load, say('link_question.load', { wanted }));
+    setText(this.words, say('link_question.asks', { model: wanted }));
+    setText(this.load, say('link_question.load', { model: wanted }));
     this.load.disabled = this.without.disabled = line.pending('follow_link') > 0;
   }
 

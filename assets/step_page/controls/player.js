@@ -39,7 +39,7 @@ export class Player {
     prompt.onTyped = () => this.draw();
     this.view = new TransportView(store, (act) => this.act(act), this.loop);
     root.append(this.note.node, ...this.view.nodes);
-    const words = { title: say('player.branches'), hint: say('player.runs_that_share_a_beginning'), name: 'branches', side: 'above' };
+    const words = { title: say('player.branches'), hint: say('player.branches_hint'), name: 'branches', side: 'above' };
     this.branches = new Popover(page, this.view.buttons.branches, words, (body, close) =>
       buildBranches(body, store, close),
     );
@@ -72,7 +72,7 @@ export class Player {
     if (act === 'step') return this.#step();
     if (act === 'slow') return this.#slow();
     if (act === 'play') return this.#play();
-    return store.steps.length ? this.#change(act) : this.note.say(say('player.prefill_a_prompt_first'), 'hint');
+    return store.steps.length ? this.#change(act) : this.note.say(say('player.prefill_first'), 'hint');
   }
 
   #step() {
@@ -149,11 +149,11 @@ export class Player {
     const way = (words, onclick) => make('button.small-button.way', { onclick }, words);
     const reseed = () => {
       const seed = crypto.getRandomValues(new Uint32Array(1))[0] % MOST_SEED;
-      return store.send('settings', { seed }).then(() => note.say(`${made.label} goes on with seed ${seed}.`, 'hint'), failed);
+      return store.send('settings', { seed }).then(() => note.say(say('player.goes_on', { label: made.label, seed }), 'hint'), failed);
     };
-    note.offer(say('player.from_step_with_the_same', { label: made.label, at: made.at }), [
+    note.offer(say('player.forked', { label: made.label, at: made.at }), [
       way(say('player.another_seed'), reseed),
-      way(say('player.force_a_token'), () => openForce(page, store, failed)),
+      way(say('player.force'), () => openForce(page, store, failed)),
       way(say('player.another_temperature'), () => page.querySelector('.lp-slider input')?.focus({ focusVisible: true })),
     ]);
   }

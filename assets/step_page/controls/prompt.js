@@ -27,15 +27,15 @@ export class PromptRow {
     this.onTyped = () => {}; // told whenever box or mode were changed by hand
     this.box = make('textarea.prompt-box', {
       rows: 1,
-      placeholder: say('prompt.type_a_prompt'),
+      placeholder: say('prompt.placeholder'),
       spellcheck: false,
-      'aria-label': say('prompt.prompt'),
+      'aria-label': say('prompt.label'),
     });
     this.modes = segmentedControl(
-      say('prompt.how_the_prompt_is_fed'),
+      say('prompt.mode'),
       [
-        ['raw', 'raw', say('prompt.the_text_as_it_stands')],
-        ['chat', 'chat', say('prompt.as_a_users_turn_through')],
+        ['raw', 'raw', say('prompt.raw')],
+        ['chat', 'chat', say('prompt.chat')],
       ],
       this.mode,
       (mode) => {
@@ -46,7 +46,7 @@ export class PromptRow {
     this.modes.node.classList.add('prompt-mode');
     this.button = make(
       'button.prefill',
-      { title: say('prompt.run_prefill_over_the_whole'), onclick: () => this.prefill() },
+      { title: say('prompt.prefill_title'), onclick: () => this.prefill() },
       say('prompt.prefill'),
     );
     this.examples = make('div.examples', { 'aria-label': say('prompt.examples') });
@@ -111,7 +111,7 @@ export class PromptRow {
         make(
           'button.example',
           {
-            title: say('prompt.prefilled_at_once_undo_brings', { value: example.mode === 'chat' ? 'A chat turn' : 'Raw text', prompt: example.prompt }),
+            title: say('prompt.example_title', { how: example.mode === 'chat' ? 'A chat turn' : 'Raw text', prompt: example.prompt }),
             onclick: () => this.#take(example),
           },
           example.label,
@@ -153,7 +153,7 @@ export class PromptRow {
     if (pasted <= this.most) return;
     event.preventDefault();
     this.#say(
-      `The pasted text has ${formatCount(pasted)} characters; the box takes ${formatCount(this.most)}. Nothing was pasted.`,
+      say('prompt.paste_too_long', { characters: formatCount(pasted), most: formatCount(this.most) }),
     );
   }
 
@@ -166,7 +166,7 @@ export class PromptRow {
   }
 
   #tooLong() {
-    return say('prompt.the_prompt_has_characters_at', { length: formatCount(this.text.length), most: formatCount(this.most) });
+    return say('prompt.too_long', { characters: formatCount(this.text.length), most: formatCount(this.most) });
   }
 
   /** Browsers that size a box by its content do it in CSS; for the others, count line ends. */

@@ -25,10 +25,10 @@ export function presetOf(presets, sampling) {
 
 /** "greedy", "temperature 0.7, top-k 50", "nothing changed" */
 function settingsInWords(sampling) {
-  if (sampling.temperature === 0) return say('settings.greedy_always_the_likeliest_token');
+  if (sampling.temperature === 0) return say('settings.greedy');
   const changed = SETTINGS.filter((name) => sampling[name] !== OFF[name]);
   return (
-    changed.map((name) => `${name.replaceAll('_', ' ')} ${sampling[name]}`).join(', ') || say('settings.the_models_own_distribution')
+    changed.map((name) => `${name.replaceAll('_', ' ')} ${sampling[name]}`).join(', ') || say('settings.neutral')
   );
 }
 
@@ -45,13 +45,13 @@ export function samplingOfDefaults(defaults) {
 export class Settings {
   constructor(root, store) {
     this.store = store;
-    this.button = make('button.sampling-button', { title: say('settings.presets_seed_the_models_own') });
+    this.button = make('button.sampling-button', { title: say('settings.title') });
     this.popover = new Popover(
       root,
       this.button,
       {
-        title: say('settings.sampling'),
-        hint: say('settings.holds_from_the_next_step'),
+        title: say('settings.heading'),
+        hint: say('settings.hint'),
         name: 'sampling',
         keep: '.transport',
       },
@@ -67,11 +67,11 @@ export class Settings {
     const { settings, presets } = this.store;
     this.button.hidden = !settings;
     if (!settings) return;
-    const name = presetOf(presets, settings.sampling) ?? say('settings.own_settings');
+    const name = presetOf(presets, settings.sampling) ?? say('settings.own');
     this.button.replaceChildren(
       icon('tune', 15),
       make('span', {}, name),
-      make('small', {}, say('settings.seed_2', { seed: settings.seed, value: settings.solo ? ', alone' : '' })),
+      make('small', {}, say('settings.seed_now', { seed: settings.seed, alone: settings.solo ? ', alone' : '' })),
       icon('down', 14),
     );
     const focused = this.popover.node.getRootNode().activeElement?.name === 'seed';
@@ -117,11 +117,11 @@ export class Settings {
       make('label', {}, say('settings.seed'), input),
       make(
         'button.dice',
-        { title: say('settings.a_random_seed'), onclick: () => set(crypto.getRandomValues(new Uint32Array(1))[0] % MOST_DICE) },
+        { title: say('settings.roll_title'), onclick: () => set(crypto.getRandomValues(new Uint32Array(1))[0] % MOST_DICE) },
         icon('dice'),
         say('settings.roll'),
       ),
-      make('small', {}, say('settings.the_same_seed_prompt_and')),
+      make('small', {}, say('settings.same_seed')),
     );
   }
 
@@ -130,8 +130,8 @@ export class Settings {
     return switchLine({
       spec: 'button.solo-switch',
       isOn,
-      words: say('settings.step_alone'),
-      says: say('settings.your_steps_get_a_forward'),
+      words: say('settings.alone'),
+      says: say('settings.alone_says'),
       onChange: (solo) => this.#send('settings', { solo }),
     });
   }
@@ -139,7 +139,7 @@ export class Settings {
   #defaults(model) {
     const defaults = Object.entries(model?.defaults ?? {});
     if (!defaults.length)
-      return make('p.form-said', {}, say('settings.this_models_files_ask_for'));
+      return make('p.form-said', {}, say('settings.no_defaults'));
     const wanted = samplingOfDefaults(model.defaults);
     const apply = make(
       'button.apply-defaults',
@@ -149,7 +149,7 @@ export class Settings {
     return make(
       'section.model-defaults',
       {},
-      make('h3', {}, say('settings.the_models_own_generation_config')),
+      make('h3', {}, say('settings.defaults_heading')),
       make(
         'dl.facts',
         {},
@@ -161,7 +161,7 @@ export class Settings {
       make(
         'div.form-foot',
         {},
-        make('span', {}, say('settings.from_the_models_files_not', { wanted: settingsInWords(wanted) })),
+        make('span', {}, say('settings.defaults', { wanted: settingsInWords(wanted) })),
         apply,
       ),
     );

@@ -9,8 +9,8 @@ import { setText } from '../drawing/dom.js';
 import { makeSwitch } from './switch.js';
 
 const SHARE_WORDS = {
-  false: [say('share.share_with_host'), say('share.let_the_host_of_this')],
-  true: [say('share.host_can_read_this'), say('share.the_host_of_this_class')],
+  false: [say('share.off'), say('share.off_title')],
+  true: [say('share.on'), say('share.on_title')],
 };
 
 export class Share {

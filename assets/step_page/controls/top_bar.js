@@ -16,24 +16,24 @@ export function modelFacts(model) {
   const numbers = model.num_layers * 2 * model.num_kv_heads * model.head_dim;
   const each = model.kv_bytes_per_token / numbers;
   const perToken =
-    say('top_bar.layers_key_value_heads_numbers', { num_layers: model.num_layers, num_kv_heads: model.num_kv_heads, head_dim: model.head_dim }) +
+    say('top_bar.cache_numbers', { num_layers: model.num_layers, num_kv_heads: model.num_kv_heads, head_dim: model.head_dim }) +
     ` × ${each} B = ${formatBytes(model.kv_bytes_per_token)}`;
   const kind = model.num_kv_heads === model.num_heads ? '' : model.num_kv_heads === 1 ? ' (MQA)' : ' (GQA)';
   return [
     ['id', model.id],
-    ['architecture', model.architecture],
-    ['weights', [model.origin, formatBytes(model.weight_bytes)].filter(Boolean).join(', ')],
-    [say('top_bar.runs_as'), `${model.dtype} on ${model.device}`],
-    ['parameters', formatCount(model.parameters)],
-    ['layers', formatCount(model.num_layers)],
-    ['heads', say('top_bar.each_wide', { num_heads: formatPlural(model.num_heads, 'query head'), num_kv_heads: formatPlural(model.num_kv_heads, 'KV head'), kind, head_dim: model.head_dim })],
-    ['vocabulary', `${formatCount(model.vocab_size)} tokens`],
-    ['cache', say('top_bar.each_token_adds', { per_token: perToken })],
-    ['context', model.context_limit ? `${formatCount(model.context_limit)} tokens` : say('top_bar.the_models_files_do_not')],
-    ['EOS tokens', model.end_ids.join(', ') || 'none'],
-    [say('top_bar.chat_template'), model.has_chat_template ? 'yes' : 'none'],
-    ['licence', model.licence || say('top_bar.not_stated')],
-    ...model.notes.map((note) => ['note', note]),
+    [say('top_bar.architecture'), model.architecture],
+    [say('top_bar.weights'), [model.origin, formatBytes(model.weight_bytes)].filter(Boolean).join(', ')],
+    [say('top_bar.runs_as'), say('top_bar.dtype_on_device', { dtype: model.dtype, device: model.device })],
+    [say('top_bar.parameters'), formatCount(model.parameters)],
+    [say('top_bar.layers'), formatCount(model.num_layers)],
+    [say('top_bar.heads_name'), say('top_bar.heads', { query_heads: formatPlural(model.num_heads, 'query head'), kv_heads: formatPlural(model.num_kv_heads, 'KV head'), kind, head_dim: model.head_dim })],
+    [say('top_bar.vocabulary'), formatPlural(model.vocab_size, 'token')],
+    [say('top_bar.cache'), say('top_bar.adds', { per_token: perToken })],
+    [say('top_bar.context'), model.context_limit ? formatPlural(model.context_limit, 'token') : say('top_bar.unknown')],
+    [say('top_bar.eos'), model.end_ids.join(', ') || say('top_bar.none')],
+    [say('top_bar.chat_template'), model.has_chat_template ? say('top_bar.yes') : say('top_bar.none')],
+    [say('top_bar.licence'), model.licence || say('top_bar.not_stated')],
+    ...model.notes.map((note) => [say('top_bar.note'), note]),
   ];
 }
 
@@ -43,8 +43,8 @@ function loadForm(store, close) {
     name: 'model',
     spellcheck: false,
     autocomplete: 'off',
-    placeholder: say('top_bar.hub_id_folder_on_the'),
-    'aria-label': say('top_bar.model_to_load'),
+    placeholder: say('top_bar.placeholder'),
+    'aria-label': say('top_bar.label'),
   });
   const said = make('p.form-said', { role: 'status' });
   const go = make('button.primary', { type: 'submit' }, say('top_bar.load'));
@@ -61,7 +61,7 @@ function loadForm(store, close) {
     if (!id) return;
     go.disabled = true;
     said.classList.remove('error-words');
-    said.textContent = say('top_bar.loading_the_first_time_this');
+    said.textContent = say('top_bar.loading');
     try {
       await store.send('model', { id });
       close();
@@ -84,9 +84,9 @@ export class TopBar {
     });
     this.rowsButton = make(
       'button.quiet',
-      { title: say('top_bar.predictions_at_every_prompt_position'), onclick: () => openPromptRows(page, store) },
+      { title: say('top_bar.predictions_title'), onclick: () => openPromptRows(page, store) },
       icon('table', 15),
-      make('span', {}, say('top_bar.prompt_predictions')),
+      make('span', {}, say('top_bar.predictions')),
     );
     this.linkWords = make('span', {}, say('top_bar.link'));
     this.linkButton = make(
@@ -108,13 +108,13 @@ export class TopBar {
   draw(changes) {
     if (changes.has('steps') || changes.has('session')) {
       this.rowsButton.hidden = this.linkButton.hidden = !this.store.hasRun;
-      this.linkButton.title = this.store.session?.link_note ?? say('top_bar.copy_a_link_that_shows');
+      this.linkButton.title = this.store.session?.link_note ?? say('top_bar.link_title');
     }
     if (!changes.has('model')) return;
     const { model, recording, limits } = this.store;
     const [name, ...rest] = (model?.chips ?? '').split(' · ');
     this.modelButton.hidden = !model || Boolean(recording); // it speaks of the model that runs here
-    this.modelButton.title = `${model?.chips}. ${limits.models ? say('top_bar.about_this_model_load_another') : say('top_bar.about_this_model')}`;
+    this.modelButton.title = `${model?.chips}. ${limits.models ? say('top_bar.about_and_load') : say('top_bar.about')}`;
     this.modelButton.replaceChildren(make('b', {}, name), ...rest.map((chip) => make('span.model-chip', {}, chip)));
   }
 

@@ -14,21 +14,21 @@ import { busyWords } from './wait_line.js';
 
 const SAID_FOR_MS = 6000;
 const LONG_WORK = {
-  prefill: 'Prefilling',
-  hello: 'Opening',
-  model: say('transport_note.loading_the_model'),
-  prompt_rows: say('transport_note.predicting_at_every_prompt_position'),
-  check: 'Checking',
-  layer_times: say('transport_note.replaying_the_step'),
-  undo: say('transport_note.bringing_it_back'),
+  prefill: say('transport_note.prefilling'),
+  hello: say('transport_note.opening'),
+  model: say('transport_note.loading'),
+  prompt_rows: say('transport_note.predicting'),
+  check: say('transport_note.checking'),
+  layer_times: say('transport_note.replaying'),
+  undo: say('transport_note.bringing_back'),
 };
 
 /** What an act dropped, by its name. */
 const DROPPED_WORDS = {
   force: () => say('transport_note.token_forced'),
-  rewind: () => 'Rewound.',
-  prefill: (steps) => say('transport_note.new_run_the_one_before', { steps: formatPlural(steps, 'step') }),
-  reset: () => say('transport_note.every_run_was_dropped'),
+  rewind: () => say('transport_note.rewound'),
+  prefill: (steps) => say('transport_note.new_run', { steps: formatPlural(steps, 'step') }),
+  reset: () => say('transport_note.dropped'),
   undo: () => say('transport_note.brought_back'),
 };
 
@@ -123,7 +123,7 @@ export class TransportNote {
     if (back)
       return {
         kind: 'back',
-        words: say('transport_note.looking_back_at_step_of', { step, newest }),
+        words: say('transport_note.looking_back', { step, newest }),
         actions: [this.#newest()],
         key: `back ${step} ${newest}`,
       };
@@ -131,14 +131,14 @@ export class TransportNote {
     if (this.prompt.changed)
       return {
         kind: 'changed',
-        words: say('transport_note.the_prompt_was_changed_step'),
-        actions: [make('button.small-button.prefill-it', { onclick: () => this.prompt.prefill() }, say('transport_note.prefill_the_new_one'))],
+        words: say('transport_note.prompt_changed'),
+        actions: [make('button.small-button.prefill-it', { onclick: () => this.prompt.prefill() }, say('transport_note.prefill_new'))],
         key: 'changed',
       };
     if (last?.finish_reason) {
       return {
         kind: 'finished',
-        words: say('transport_note.stopped', { value: FINISH_WORDS[last.finish_reason] ?? last.finish_reason }),
+        words: say('transport_note.stopped', { why: FINISH_WORDS[last.finish_reason] ?? last.finish_reason }),
         actions: [...this.#waysOn(last), ...(offer?.actions ?? [])],
         key: `${last.finish_reason} ${newest} ${store.epoch} ${offer?.key}`,
       };
@@ -155,7 +155,7 @@ export class TransportNote {
       'button.small-button',
       { onclick: () => this.store.select({ step: this.store.newest }) },
       icon('last', 14),
-      say('transport_note.to_the_newest'),
+      say('transport_note.newest'),
     );
   }
 
@@ -170,13 +170,13 @@ export class TransportNote {
     const raised = Math.min(most, stop.max_new_tokens * 2);
     if (reason === 'max_new_tokens' && raised > stop.max_new_tokens)
       ways.push(
-        button(say('transport_note.raise_the_limit_to', { raised: formatCount(raised) }), () =>
+        button(say('transport_note.raise_limit', { limit: formatCount(raised) }), () =>
           change({ ...stop, max_new_tokens: raised }),
         ),
       );
-    if (reason === 'disconnect') ways.push(button('Go on', () => store.send('step').catch(() => {})));
-    if (reason === 'end_id') ways.push(button(say('transport_note.go_on_past_eos_tokens'), () => change({ ...stop, use_end_ids: false })));
-    if (store.newest > 0) ways.push(button(say('transport_note.look_one_step_back'), () => store.select({ step: store.newest - 1 })));
+    if (reason === 'disconnect') ways.push(button(say('transport_note.go_on'), () => store.send('step').catch(() => {})));
+    if (reason === 'end_id') ways.push(button(say('transport_note.past_eos'), () => change({ ...stop, use_end_ids: false })));
+    if (store.newest > 0) ways.push(button(say('transport_note.one_back'), () => store.select({ step: store.newest - 1 })));
     ways.push(button(say('transport_note.stop_rules'), () => this.openStops()));
     return ways;
   }

@@ -14,18 +14,18 @@ import { SPEEDS } from './play_loop.js';
 import { PrefillNote } from './prefill_note.js';
 
 const TRANSPORT_BUTTONS = {
-  first: ['first', '', say('transport_view.look_at_the_prefill_home')],
-  back: ['back', '', say('transport_view.look_at_the_step_before')],
-  forward: ['forward', '', say('transport_view.look_at_the_step_after')],
-  last: ['last', '', say('transport_view.look_at_the_newest_step')],
-  step: ['step', 'Step', say('transport_view.sample_one_more_token_space')],
+  first: ['first', '', say('transport_view.first_title')],
+  back: ['back', '', say('transport_view.back_title')],
+  forward: ['forward', '', say('transport_view.forward_title')],
+  last: ['last', '', say('transport_view.last_title')],
+  step: ['step', say('transport_view.step'), say('transport_view.step_title')],
   slow: ['slow', '', say('turn.button_title')],
-  play: ['play', 'Play', say('transport_view.sample_token_after_token_p')],
-  rewind: ['rewind', say('transport_view.rewind_to_here'), say('transport_view.drop_every_later_step_from')],
-  fork: ['fork', 'Fork', say('transport_view.keep_this_run_and_go')],
-  force: ['force', 'Force …', say('transport_view.put_a_token_of_your')],
-  reset: ['reset', 'Reset', say('transport_view.drop_every_run_and_the')],
-  branches: ['branches', '1', say('transport_view.branches_switch_to_another_run')],
+  play: ['play', say('transport_view.play'), say('transport_view.play_title')],
+  rewind: ['rewind', say('transport_view.rewind'), say('transport_view.rewind_title')],
+  fork: ['fork', say('transport_view.fork'), say('transport_view.fork_title')],
+  force: ['force', say('transport_view.force'), say('transport_view.force_title')],
+  reset: ['reset', say('transport_view.reset'), say('transport_view.reset_title')],
+  branches: ['branches', '1', say('transport_view.branches_title')],
 };
 
 const MOST_TICKS = 80;
@@ -61,7 +61,7 @@ export class TransportView {
   }
 
   #scrubber() {
-    const label = say('transport_view.recorded_step_looked_at');
+    const label = say('transport_view.scrubber');
     this.range = make('input.scrubber', { type: 'range', min: 0, max: 0, step: 1, value: 0, 'aria-label': label });
     this.range.addEventListener('input', () => this.store.select({ step: Number(this.range.value) }));
     this.ticks = make('div.scrubber-ticks', { 'aria-hidden': 'true' });
@@ -73,14 +73,14 @@ export class TransportView {
     this.counter = make('output.step-counter', { 'aria-live': 'off' });
     const before = [this.#button('first', '.square'), this.#button('back', '.square')];
     const after = [this.#button('forward', '.square'), this.#button('last', '.square')];
-    return this.#group('look', say('transport_view.look_at_recorded_steps'), ...before, this.counter, ...after);
+    return this.#group('look', say('transport_view.look_group'), ...before, this.counter, ...after);
   }
 
   #runGroup() {
-    this.waiting = make('span.waiting-count', { hidden: true, title: say('transport_view.steps_asked_for_and_not') });
+    this.waiting = make('span.waiting-count', { hidden: true, title: say('transport_view.waiting_title') });
     const step = this.#button('step', '.primary', make('kbd', {}, say('transport_view.space')), this.waiting);
     const slow = this.#button('slow', '.square');
-    return this.#group('run', say('transport_view.run_the_model'), step, slow, this.#button('play', '', make('kbd', {}, 'P')), this.#speed());
+    return this.#group('run', say('transport_view.run_group'), step, slow, this.#button('play', '', make('kbd', {}, 'P')), this.#speed());
   }
 
   #speed() {
@@ -91,7 +91,7 @@ export class TransportView {
       max: SPEEDS.length - 1,
       step: 1,
       value: notch,
-      'aria-label': say('transport_view.speed_of_play'),
+      'aria-label': say('transport_view.speed'),
     };
     const speed = (this.speed = make('input.speed', range));
     const shown = make('output.speed-words');
@@ -102,16 +102,16 @@ export class TransportView {
     };
     speed.addEventListener('input', this.setSpeed);
     this.setSpeed();
-    const title = say('transport_view.steps_per_second_while_playing');
+    const title = say('transport_view.speed_title');
     return make('label.speed-box', { title }, speed, shown);
   }
 
   #changeGroup() {
-    const help = say('transport_view.keys_and_signs');
+    const help = say('transport_view.help_title');
     const more = { data: { act: 'help' }, title: help, 'aria-label': help, onclick: () => this.onAct('help') };
     return this.#group(
       'change',
-      say('transport_view.change_the_run'),
+      say('transport_view.change_group'),
       this.#button('rewind', '.changing'),
       this.#button('fork'),
       this.#button('force', '.changing'),
@@ -127,7 +127,7 @@ export class TransportView {
     const { step } = store.sel;
     const empty = newest < 0;
     const back = !empty && step < newest;
-    setText(this.counter, empty ? say('transport_view.no_step_yet') : newest ? say('transport_view.step_of', { step, newest }) : say('prefill.counter'));
+    setText(this.counter, empty ? say('transport_view.none') : newest ? say('transport_view.step_of', { step, newest }) : say('prefill.counter'));
     this.counter.classList.toggle('is-back', back);
     this.#drawScrubber(step, newest);
     this.note.draw();
@@ -138,7 +138,7 @@ export class TransportView {
     for (const act of ['fork', 'force', 'reset']) buttons[act].disabled = !store.hasRun;
     for (const act of ['step', 'play']) buttons[act].disabled = Boolean(store.recording);
     buttons.rewind.disabled = !back;
-    setText(words.rewind, back ? say('transport_view.rewind_drop', { value: newest - step }) : say('transport_view.rewind_to_here'));
+    setText(words.rewind, back ? say('transport_view.rewind_drops', { steps: newest - step }) : say('transport_view.rewind'));
     const branches = store.session?.branches?.length ?? 0;
     buttons.branches.hidden = branches < 2;
     setText(words.branches, String(branches));
@@ -171,7 +171,7 @@ export class TransportView {
     this.range.max = Math.max(0, newest);
     this.range.value = Math.max(0, step);
     this.range.disabled = newest < 1;
-    this.range.setAttribute('aria-valuetext', `step ${step} of ${newest}`);
+    this.range.setAttribute('aria-valuetext', say('transport_view.step_of', { step, newest }));
     this.range.style.setProperty('--done', newest > 0 ? `${(100 * step) / newest}%` : '100%');
     const ticks = newest > 0 && newest <= MOST_TICKS ? newest + 1 : 0;
     if (this.ticks.childElementCount === ticks) return;

@@ -14,7 +14,7 @@ function overlayHead(title, hint, close, id) {
     'header.overlay-head',
     {},
     make('div', {}, make('h2', { id }, title), hint ? keepFromTranslators(make('p', {}, hint), hint.includes('“')) : null),
-    make('button.icon-button', { 'aria-label': say('overlay.close'), title: say('overlay.close_esc'), onclick: close }, icon('cross')),
+    make('button.icon-button', { 'aria-label': say('overlay.close'), title: say('overlay.close_title'), onclick: close }, icon('cross')),
   );
 }
 

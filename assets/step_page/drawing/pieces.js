@@ -13,8 +13,8 @@ export const TOKEN_SIGNS = [
   { text: '·', kind: 'space', meaning: 'space' },
   { text: '⏎', kind: 'newline', meaning: 'newline' },
   { text: '⇥', kind: 'tab', meaning: 'tab' },
-  { text: '␀', kind: 'control', meaning: say('pieces.other_invisible_character') },
-  { text: '⟨f0 9f⟩', kind: 'bytes', meaning: say('pieces.bytes_of_an_unfinished_character') },
+  { text: '␀', kind: 'control', meaning: say('pieces.control') },
+  { text: '⟨f0 9f⟩', kind: 'bytes', meaning: say('pieces.bytes') },
 ];
 
 const CONTROL_NAMES = {
@@ -105,8 +105,8 @@ export function plainToken(piece) {
 
 /** What the token says, in quotes, for sentences and screen readers; what cannot be seen is shown by its sign. */
 export function quotedToken(piece) {
-  if (!piece) return say('pieces.an_unknown_token');
-  if (piece.special) return say('pieces.special_token', { value: piece.text ?? piece.hex });
+  if (!piece) return say('pieces.unknown');
+  if (piece.special) return say('pieces.special', { name: piece.text ?? piece.hex });
   if (piece.text === null || piece.text === undefined) return plainToken(piece);
   if (piece.text === '') return emptyName(piece);
   return `“${/[^\S ]|^ *$/.test(piece.text) || INVISIBLE.test(piece.text.trim()) ? plainToken(piece) : piece.text}”`;

@@ -17,9 +17,9 @@ export async function copyText(text, near) {
 }
 
 /** A button that copies what `text()` returns and says so. */
-export function copyButton(text, label = 'Copy') {
+export function copyButton(text, label = say('table_twin.copy')) {
   const words = make('span', {}, label);
-  const button = make('button.small-button', { title: say('table_twin.copy_as_tab_separated_text') }, icon('copy', 14), words);
+  const button = make('button.small-button', { title: say('table_twin.copy_title') }, icon('copy', 14), words);
   button.addEventListener('click', async () => {
     await copyText(text(), button.parentElement);
     words.textContent = say('table_twin.copied');

@@ -146,7 +146,7 @@ export class AttentionRows {
       const value = await this.store.send(op, args);
       const plane = planeInside(value);
       // A map is decoded once: it is read row by row at every drawing.
-      result = plane ? (op === 'triangle' ? { shape: plane.shape, data: plane.data } : plane) : { message: say('attention_data.the_answer_held_no_attention') };
+      result = plane ? (op === 'triangle' ? { shape: plane.shape, data: plane.data } : plane) : { message: say('attention_data.empty') };
     } catch (error) {
       result = { message: error.message ?? String(error) };
     }

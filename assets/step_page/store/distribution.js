@@ -6,6 +6,7 @@
  */
 
 import { formatCount } from '../drawing/format.js';
+import { say } from '../drawing/say.js';
 import { whatIf } from '../panels/next_token/sampler.js';
 
 /** Stages in the order transformers applies them. */
@@ -96,7 +97,7 @@ export function sameSampling(a, b) {
 
 /** "temp 0.8 · top-k 50 · top-p 0.9", leaving out what is off. */
 export function samplingWords(sampling) {
-  if (sameSampling(sampling, NEUTRAL_SAMPLING)) return 'T = 1, no truncation';
+  if (sameSampling(sampling, NEUTRAL_SAMPLING)) return say('distribution.neutral');
   const words = [];
   if (sampling.repetition_penalty !== 1) words.push(stageName('repetition_penalty', sampling));
   words.push(sampling.temperature === 0 ? 'greedy' : stageName('temperature', sampling));

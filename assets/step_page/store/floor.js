@@ -27,7 +27,7 @@ export function timesFloor(step, machine) {
 /** 1.64 -> "1.64× the floor"; below 1 the machine was measured while it was busy, and that is said. */
 export function timesWords(times) {
   if (times === null) return '–';
-  return times < 0.995 ? say('floor.the_lower_bound_measure_again', { times: formatNumber(times) }) : say('floor.the_lower_bound', { times: formatNumber(times) });
+  return times < 0.995 ? say('floor.too_fast', { times: formatNumber(times) }) : say('floor.times', { times: formatNumber(times) });
 }
 
 /** Rows of a tooltip: the floor's parts, and what of the step lies above it. */
@@ -35,16 +35,16 @@ export function floorRows(step, machine) {
   const floor = floorOf(step, machine);
   if (!floor || !step.timing_ms) return [];
   const { forward, total } = step.timing_ms;
-  const bound = floor.ms > floor.weights + floor.cache ? 'arithmetic' : say('floor.weights_cache', { weights: formatMs(floor.weights), cache: formatMs(floor.cache) });
+  const bound = floor.ms > floor.weights + floor.cache ? 'arithmetic' : say('floor.bytes', { weights: formatMs(floor.weights), cache: formatMs(floor.cache) });
   return [
     [say('floor.lower_bound'), `${formatMs(floor.ms)}, ${bound}`],
-    [say('floor.forward_pass_above_it'), `${formatMs(Math.max(0, forward - floor.ms))}, ${timesWords(forward / floor.ms)}`],
-    [say('floor.outside_the_forward_pass'), formatMs(Math.max(0, total - forward))],
+    [say('floor.above'), `${formatMs(Math.max(0, forward - floor.ms))}, ${timesWords(forward / floor.ms)}`],
+    [say('floor.outside'), formatMs(Math.max(0, total - forward))],
   ];
 }
 
 /** What the machine was measured to do, in a line. */
 export function machineWords(machine) {
   const rate = `${formatBytes(machine.bytes_per_s)}/s`;
-  return say('floor.lower_bound_from_memory_bandwidth', { rate, value: machine.at.slice(11, 19) });
+  return say('floor.machine', { rate, time: machine.at.slice(11, 19) });
 }

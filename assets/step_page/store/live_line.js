@@ -21,12 +21,12 @@ const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
 
 const ENDINGS = {
-  1009: say('live_line.this_page_said_more_than'),
-  4000: say('live_line.the_server_could_not_read'),
-  4001: say('live_line.the_server_runs_another_version'),
-  4002: say('live_line.the_server_and_this_page'),
-  4003: say('live_line.this_run_goes_on_in'),
-  4004: say('live_line.too_many_pages_are_open'),
+  1009: say('live_line.too_much'),
+  4000: say('live_line.unreadable'),
+  4001: say('live_line.version'),
+  4002: say('live_line.out_of_order'),
+  4003: say('live_line.taken_over'),
+  4004: say('live_line.too_many'),
 };
 const FOR_PEOPLE = [4001, 4003, 4004]; // the server's own reason is better than what stands here
 
@@ -131,7 +131,7 @@ export class LiveLine {
     if (this.state === 'ended') return Promise.reject({ kind: 'Ended', message: this.words });
     if (URGENT.includes(op)) this.#giveUpUnsaid();
     if (this.#log.length >= MOST_WAITING) {
-      const message = say('live_line.are_waiting_already', { length: this.#log.length, value: op === 'step' ? 'steps' : 'commands' });
+      const message = say('live_line.waiting', { count: this.#log.length, what: op === 'step' ? 'steps' : 'commands' });
       return Promise.reject({ kind: 'TooMany', message });
     }
     const command = { n: this.#next++, op, args };
@@ -158,7 +158,7 @@ export class LiveLine {
     this.#log = this.#log.filter(({ n }) => n <= this.#said);
     this.#next = this.#said + 1;
     for (const { n } of unsaid) {
-      this.#waiting.get(n).reject({ kind: 'Stopped', message: say('live_line.stopped_before_it_was_done') });
+      this.#waiting.get(n).reject({ kind: 'Stopped', message: say('live_line.stopped') });
       this.#waiting.delete(n);
     }
   }
@@ -246,7 +246,7 @@ export class LiveLine {
     for (const [n, waiting] of this.#waiting) {
       if (n > this.#ack) continue;
       this.#waiting.delete(n);
-      waiting.reject({ kind: 'AnswerLost', message: say('live_line.the_answer_did_not_arrive') });
+      waiting.reject({ kind: 'AnswerLost', message: say('live_line.no_answer') });
     }
     if (this.#ack === this.#seenSaid) return;
     clearTimeout(this.#timers.seen);

@@ -8,18 +8,18 @@
 import { say } from '../drawing/say.js';
 
 export const ROLE_WORDS = {
-  template: say('roles.inserted_by_the_chat_template'),
-  prompt: say('roles.typed_in_the_prompt'),
-  generated: say('roles.sampled_from_the_models_distribution'),
-  forced: say('roles.forced_by_you'),
+  template: say('roles.template'),
+  prompt: say('roles.prompt'),
+  generated: say('roles.generated'),
+  forced: say('roles.forced'),
 };
 
 export const STANDING_WORDS = {
-  fed: say('roles.fed_in_this_step'),
-  drawn: say('roles.sampled_in_this_step_not'),
-  cached: say('roles.in_the_cache'),
-  future: say('roles.sampled_later'),
-  waiting: say('roles.not_fed_yet'),
+  fed: say('roles.fed'),
+  drawn: say('roles.drawn'),
+  cached: say('roles.cached'),
+  future: say('roles.future'),
+  waiting: say('roles.waiting'),
 };
 
 /** The step that drew the token at this position; prompt tokens belong to step 0, which fed them all. */
@@ -43,12 +43,12 @@ export function standing(store, position) {
 }
 
 export const FINISH_WORDS = {
-  end_id: say('roles.an_eos_token_was_sampled'),
-  max_new_tokens: say('roles.the_limit_of_new_tokens'),
-  context_limit: say('roles.the_context_is_full'),
-  stop_string: say('roles.a_stop_string_is_complete'),
-  kv_bytes: say('roles.the_cache_has_reached_its'),
-  nan: say('roles.the_numbers_failed_nan_or'),
-  user: say('roles.you_stopped_it'),
-  disconnect: say('roles.the_browser_was_gone'),
+  end_id: say('roles.end_id'),
+  max_new_tokens: say('roles.max_new_tokens'),
+  context_limit: say('roles.context_limit'),
+  stop_string: say('roles.stop_string'),
+  kv_bytes: say('roles.kv_bytes'),
+  nan: say('roles.nan'),
+  user: say('roles.user'),
+  disconnect: say('roles.disconnect'),
 };

@@ -294,7 +294,7 @@ export class Store extends EventTarget {
 /** The one store of this window. One that came with scripts of another age ends with them. */
 export function theStore() {
   if (!(window.__loupe instanceof Store)) {
-    window.__loupe?.line.end(say('store.this_page_has_been_renewed'));
+    window.__loupe?.line.end(say('store.renewed'));
     window.__loupe = new Store();
   }
   return window.__loupe;

@@ -42,8 +42,8 @@ class AttentionPanel {
     this.preview = null; // the head under the pointer
     this.hover = null; // {row, key} in the large view
     this.frame = panelFrame(root, {
-      title: say('attention.attention'), name: 'attention', term: 'attention', says: say('attention.how_much_of_each_cached'), table: () => this.#table(),
-      empty: say('attention.press_prefill_the_last_prompt'),
+      title: say('attention.title'), name: 'attention', term: 'attention', says: say('attention.says'), table: () => this.#table(),
+      empty: say('attention.empty'),
     });
     this.#build();
     this.#controls();
@@ -60,7 +60,7 @@ class AttentionPanel {
     this.frame.body.append(thumbs, head, this.cover);
     this.thumbSurface = makeSurface(thumbs, () => this.#paintThumbs());
     this.headSurface = makeSurface(head, () => this.#paintHead());
-    this.grid = new CanvasGrid(this.thumbSurface.canvas, say('attention.all_heads_of_all_layers'), {
+    this.grid = new CanvasGrid(this.thumbSurface.canvas, say('attention.grid'), {
       move: (layers, heads) => this.#choose(layers, heads),
     });
     this.headSurface.canvas.setAttribute('role', 'img');
@@ -75,18 +75,18 @@ class AttentionPanel {
       this[name] = on;
       this.#redraw();
     };
-    this.triangleButton = toggleButton(say('attention.prompts_triangle'), say('attention.every_prompt_token_as_a'), (on) => {
+    this.triangleButton = toggleButton(say('attention.triangle'), say('attention.triangle_title'), (on) => {
       this.triangle = on;
       this.#redraw();
     });
     this.triangleButton.classList.add('lp-triangle');
     this.frame.bar.append(
-      segmentedControl('scale', [['root', '√ scale', say('attention.square_root_small_weights_can')], ['linear', 'linear']], 'root', (name) => {
+      segmentedControl('scale', [['root', '√ scale', say('attention.root_title')], ['linear', 'linear']], 'root', (name) => {
         this.head.scale = name;
         this.#redraw();
       }).node,
-      toggleButton(say('attention.mean_of_heads'), say('attention.plain_mean_over_the_heads'), flip('mean')),
-      toggleButton(say('attention.hide_first_token'), say('attention.leaves_the_first_token_out'), flip('hidesFirst')),
+      toggleButton(say('attention.mean'), say('attention.mean_title'), flip('mean')),
+      toggleButton(say('attention.hide_first'), say('attention.hide_first_title'), flip('hidesFirst')),
       this.triangleButton,
     );
   }
@@ -143,18 +143,18 @@ class AttentionPanel {
     const { model, tokens } = this.store;
     const { layer, head } = this.shown;
     const position = step.kv_len - 1;
-    this.frame.note(`query: ${tokenAtPosition(tokens, position)}`);
+    this.frame.note(say('attention.query', { token: tokenAtPosition(tokens, position) }));
     const reads = Math.floor(head / (model.num_heads / model.num_kv_heads));
     const where = this.mean
-      ? say('attention.layer_mean_of_heads', { layer, num_heads: model.num_heads })
-      : say('attention.layer_query_head_reads_kv', { layer, head, reads, num_kv_heads: model.num_kv_heads });
+      ? say('attention.where_mean', { layer, num_heads: model.num_heads })
+      : say('attention.where', { layer, head, kv_head: reads, num_kv_heads: model.num_kv_heads });
     setText(this.where, where);
-    this.where.title = say('attention.layers_and_heads_are_counted');
+    this.where.title = say('attention.where_title');
     this.triangleButton.disabled = this.mean;
-    setText(this.altered, this.hidesFirst ? say('attention.altered_first_token_hidden_the') : '');
+    setText(this.altered, this.hidesFirst ? say('attention.altered') : '');
     const state = this.rows.state(step, layer);
     const covers = {
-      asked: say('attention.replaying_step', { index: step.index }), missing: say('attention.step_came_without_its_weights', { index: step.index }), failed: this.rows.message(step),
+      asked: say('attention.replaying', { step: step.index }), missing: say('attention.missing', { step: step.index }), failed: this.rows.message(step),
     };
     setText(this.cover, covers[state] ?? '');
     this.#shares(step, state, layer, head);
@@ -166,10 +166,10 @@ class AttentionPanel {
     let text = '';
     if (row) {
       const sum = row.reduce((total, value) => total + value, 0);
-      text = 1 - sum > SINK_SHOWN ? say('attention.sum_sink', { value: sum.toFixed(3), value_2: (1 - sum).toFixed(3) }) : `sum ${sum.toFixed(3)}`;
-    } else if (state === 'pooled') text = say('attention.pooled_the_largest_of_keys', { per_bin: perBin });
-    if (this.triangle && !this.mean && this.rows.asked(this.store.sel.layer, this.store.sel.head)) text += say('attention.computing_the_prompts_triangle');
-    if (this.rowsInOne > 1) text += say('attention.each_row_of_the_triangle', { rows_in_one: this.rowsInOne });
+      text = 1 - sum > SINK_SHOWN ? say('attention.sum_with_sink', { sum: sum.toFixed(3), sink: (1 - sum).toFixed(3) }) : `sum ${sum.toFixed(3)}`;
+    } else if (state === 'pooled') text = say('attention.pooled', { per_bin: perBin });
+    if (this.triangle && !this.mean && this.rows.asked(this.store.sel.layer, this.store.sel.head)) text += say('attention.triangle_coming');
+    if (this.rowsInOne > 1) text += say('attention.triangle_pooled', { rows_in_one: this.rowsInOne });
     setText(this.shares, text);
   }
 
@@ -255,9 +255,9 @@ class AttentionPanel {
     const { model, tokens, sel } = this.store;
     const row = this.rows.row(step, sel.layer, sel.head);
     const key = row ? row.indexOf(Math.max(...row)) : -1;
-    const most = key < 0 ? '' : say('attention.reads_most_weight', { tokens: tokenAtPosition(tokens, key), value: formatProb(row[key]) });
-    this.grid.say({ row: sel.layer, column: sel.head, rows: model.num_layers, columns: model.num_heads, words: say('attention.layer_head', { layer: sel.layer, head: sel.head, most }) });
-    this.headSurface.canvas.setAttribute('aria-label', `Weights of layer ${sel.layer}, head ${sel.head}, over all keys; the table button shows the numbers`);
+    const most = key < 0 ? '' : say('attention.most', { token: tokenAtPosition(tokens, key), weight: formatProb(row[key]) });
+    this.grid.say({ row: sel.layer, column: sel.head, rows: model.num_layers, columns: model.num_heads, words: say('attention.head', { layer: sel.layer, head: sel.head, reads: most }) });
+    this.headSurface.canvas.setAttribute('aria-label', say('attention.one_head', { layer: sel.layer, head: sel.head }));
   }
 
   #listenHead(canvas) {
@@ -281,7 +281,7 @@ class AttentionPanel {
     const { tokens, selected: step } = this.store;
     const { layer, head } = this.shown;
     const row = step ? this.rows.row(step, layer, head) : null;
-    return attentionTable(tokens, step, row, { layer, which: this.mean ? say('attention.mean_of_heads') : `head ${head}`, hidesFirst: this.hidesFirst });
+    return attentionTable(tokens, step, row, { layer, which: this.mean ? say('attention.mean') : `head ${head}`, hidesFirst: this.hidesFirst });
   }
 
   destroy() {

@@ -10,8 +10,8 @@ import { withoutFirst } from '../../store/attention_data.js';
 export function attentionTable(tokens, step, row, { layer, which, hidesFirst }) {
   const altered = hidesFirst && row ? withoutFirst(row) : null;
   return {
-    caption: step ? say('attention_table.attention_of_layer', { tokens: tokenAtPosition(tokens, step.kv_len - 1), layer, which }) : say('attention_table.attention'),
-    columns: ['position', say('attention_table.key_token'), 'id', 'weight', ...(altered ? [say('attention_table.weight_first_hidden_altered')] : [])],
+    caption: step ? say('attention_table.caption', { token: tokenAtPosition(tokens, step.kv_len - 1), layer, which }) : say('attention_table.tab'),
+    columns: ['position', say('attention_table.key'), 'id', 'weight', ...(altered ? [say('attention_table.altered_weight')] : [])],
     rows: Array.from(row ?? [], (value, key) => [
       key, plainToken(tokens[key]), tokens[key]?.id ?? '', formatNumber(value, 4), ...(altered ? [formatNumber(altered[key], 4)] : []),
     ]),

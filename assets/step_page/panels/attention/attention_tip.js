@@ -13,11 +13,11 @@ export function tellWeight(tip, event, at, { tokens, step, values, hidesFirst })
   const named = (position) => tokenAtPosition(tokens, position);
   if (!at || (!row && !values)) return tip.hide();
   const query = row ? row.position : step.kv_len - 1;
-  if (row && !row.values) return tip.show(event.clientX, event.clientY, named(query), [], say('attention_tip.its_weights_are_not_here'));
+  if (row && !row.values) return tip.show(event.clientX, event.clientY, named(query), [], say('attention_tip.missing'));
   if (key === null || key === undefined) return tip.hide();
   const weight = row ? row.values[key] : values[key];
   return tip.show(event.clientX, event.clientY, `key ${named(key)}`, [
-    ['query', row?.first < query ? say('attention_tip.to_the_largest', { first: named(row.first), query: named(query) }) : named(query)],
+    ['query', row?.first < query ? say('attention_tip.largest', { first: named(row.first), query: named(query) }) : named(query)],
     ['weight', `${formatProb(weight)}${hidesFirst ? ' (altered)' : ''}`],
   ]);
 }

@@ -118,7 +118,7 @@ export class BlockView {
     const { attention, mlp, isParallel } = blockBoxes(this.blocks, layer, step.kv_len);
     const token = renderToken(make('span.block-token'), this.store.tokens[step.kv_len - 1]);
     return this.flow.replaceChildren(
-      make('div.block-end', {}, make('div.block-id', {}, token, make('small', {}, say('block_view.id', { value: this.store.tokens[step.kv_len - 1]?.id }))), ...before.map(boxNode), passed(layer)),
+      make('div.block-end', {}, make('div.block-id', {}, token, make('small', {}, say('block_view.id', { id: this.store.tokens[step.kv_len - 1]?.id }))), ...before.map(boxNode), passed(layer)),
       make('div.block-body', { role: 'group', 'aria-label': say('block.layer', { layer, last }) },
         row(say('block.branch_attention'), attention), row(say('block.branch_mlp'), mlp),
         isParallel ? make('p.block-note', {}, say('block.parallel')) : null,

@@ -38,8 +38,8 @@ class KvPanel {
     this.slide = null; // {from, start}: columns that are coming in
     this.seen = { epoch: -1, steps: 0 };
     this.frame = panelFrame(root, {
-      title: say('kv_grid.kv_cache'), name: 'kv', term: 'KV cache', says: say('kv_grid.each_column_is_one_tokens'), table: () => this.#table(),
-      empty: say('kv_grid.press_prefill_each_prompt_token'),
+      title: say('kv_grid.title'), name: 'kv', term: 'KV cache', says: say('kv_grid.says'), table: () => this.#table(),
+      empty: say('kv_grid.empty'),
     });
     this.#controls();
     const host = make('div.lp-canvas');
@@ -51,7 +51,7 @@ class KvPanel {
     this.tip = makeTooltip(root);
     this.pan = panWith(this.surface.canvas, this.columns, this.surface.ask);
     this.#listen(this.surface.canvas);
-    this.grid = new CanvasGrid(this.surface.canvas, say('kv_grid.norms_of_cached_keys_and'), {
+    this.grid = new CanvasGrid(this.surface.canvas, say('kv_grid.grid'), {
       move: (layers, positions) => this.#move(layers, positions),
       take: () => this.#take(this.cursor),
       enter: () => this.#move(0, 0),
@@ -66,11 +66,11 @@ class KvPanel {
       this.#legend();
     };
     this.frame.bar.append(
-      segmentedControl(say('kv_grid.what_each_cell_shows'), [['keys', 'K'], ['values', 'V'], ['both', 'both']], 'both',
+      segmentedControl(say('kv_grid.shown'), [['keys', 'K'], ['values', 'V'], ['both', 'both']], 'both',
         redraw((shown) => ({ shown }))).node,
-      segmentedControl(say('kv_grid.colour_scale'), [
-        ['layer', say('kv_grid.scale_per_layer'), say('kv_grid.each_layer_from_its_smallest')],
-        ['all', say('kv_grid.one_scale'), say('kv_grid.smallest_to_largest_norm_over')],
+      segmentedControl(say('kv_grid.scale'), [
+        ['layer', say('kv_grid.per_layer'), say('kv_grid.per_layer_title')],
+        ['all', say('kv_grid.one_scale'), say('kv_grid.one_scale_title')],
       ], 'layer', redraw((scale) => ({ scale }))).node,
     );
   }
@@ -117,7 +117,7 @@ class KvPanel {
     }
     setText(this.bytes.formula, formula);
     setText(this.bytes.product, `${formatCount(product)} B`);
-    setText(this.bytes.live, step.kv_bytes === product ? '' : say('kv_grid.live_tensors_b', { kv_bytes: formatCount(step.kv_bytes) }));
+    setText(this.bytes.live, step.kv_bytes === product ? '' : say('kv_grid.live', { bytes: formatCount(step.kv_bytes) }));
     this.#legend();
   }
 
@@ -126,7 +126,7 @@ class KvPanel {
     if (!this.norms.count) return;
     const layer = this.hover?.layer ?? this.store.sel.layer;
     const scale = this.norms.scale();
-    const where = this.painter.scale === 'layer' ? say('kv_grid.norms_in_layer', { layer }) : say('kv_grid.norms_in_all_layers');
+    const where = this.painter.scale === 'layer' ? say('kv_grid.layer_norms', { layer }) : say('kv_grid.all_norms');
     this.swatches ??= ['keys', 'values'].map((side) => {
       const parts = { low: make('span'), high: make('span') };
       const ramp = make('i.lp-ramp', { data: { side } });
@@ -144,7 +144,7 @@ class KvPanel {
       node.hidden = this.painter.shown !== 'both' && this.painter.shown !== side;
     }
     setText(this.scaleNote, where);
-    this.scaleNote.title = scale.skipsFirst ? say('kv_grid.the_scale_leaves_the_first') : '';
+    this.scaleNote.title = scale.skipsFirst ? say('kv_grid.first_left_out') : '';
   }
 
   #paint() {
@@ -212,11 +212,11 @@ class KvPanel {
 
   #say({ position, layer }) {
     const { store, norms } = this;
-    const token = store.tokens[position] ? tokenAtPosition(store.tokens, position) : `position ${position}`;
+    const token = store.tokens[position] ? tokenAtPosition(store.tokens, position) : say('kv_grid.position', { position });
     const at = position * norms.layers + layer;
     const words = position < norms.count
-      ? say('kv_grid.layer_key_norm_value_norm', { token, layer, value: formatNumber(norms.keys[at]), value_2: formatNumber(norms.values[at]), value_2_2: norms.stepOf[position] })
-      : say('kv_grid.not_in_the_cache_yet_2', { token });
+      ? say('kv_grid.cell', { token, layer, key: formatNumber(norms.keys[at]), norm: formatNumber(norms.values[at]), step: norms.stepOf[position] })
+      : say('kv_grid.cell_not_cached', { token });
     this.grid.say({ row: layer, column: position, rows: norms.layers, columns: norms.count + 1, words });
   }
 
@@ -225,21 +225,21 @@ class KvPanel {
     const { model } = store;
     const token = store.tokens[position];
     if (position >= norms.count) {
-      const title = token ? tokenAtPosition(store.tokens, position) : `position ${position}`;
-      this.tip.show(event.clientX, event.clientY, title, [], say('kv_grid.not_in_the_cache_yet'));
+      const title = token ? tokenAtPosition(store.tokens, position) : say('kv_grid.position', { position });
+      this.tip.show(event.clientX, event.clientY, title, [], say('kv_grid.not_cached'));
       return;
     }
     const heads = norms.heads(position, layer);
     const perHead = (list) => list.map((norm) => formatNumber(norm)).join(' · ');
     const at = position * norms.layers + layer;
     const bytes = 2 * model.num_kv_heads * model.head_dim * dtypeBytes(model);
-    this.tip.show(event.clientX, event.clientY, `${tokenAtPosition(store.tokens, position)}, layer ${layer}`, [
+    this.tip.show(event.clientX, event.clientY, say('kv_grid.where', { token: tokenAtPosition(store.tokens, position), layer }), [
       [say('kv_grid.key_norm'), formatNumber(norms.keys[at])],
       [say('kv_grid.by_kv_head'), perHead(heads.keys)],
       [say('kv_grid.value_norm'), formatNumber(norms.values[at])],
       [say('kv_grid.by_kv_head'), perHead(heads.values)],
-      ['bytes', say('kv_grid.b_in_this_layer_b', { bytes: formatCount(bytes), value: formatCount(bytes * model.num_layers) })],
-      [say('kv_grid.appended_by'), `step ${norms.stepOf[position]}`],
+      ['bytes', say('kv_grid.bytes', { bytes: formatCount(bytes), all: formatCount(bytes * model.num_layers) })],
+      [say('kv_grid.appended_by'), say('kv_grid.step', { step: norms.stepOf[position] })],
     ]);
   }
 
@@ -248,7 +248,7 @@ class KvPanel {
     const layer = store.sel.layer;
     const count = store.selected ? Math.min(norms.count, store.selected.kv_len) : 0;
     return {
-      caption: say('kv_grid.kv_cache_after_step_layer', { step: store.sel.step, layer }),
+      caption: say('kv_grid.caption', { step: store.sel.step, layer }),
       columns: ['position', 'token', say('kv_grid.key_norm'), say('kv_grid.value_norm'), say('kv_grid.by_step'), 'id'],
       rows: Array.from({ length: count }, (_, p) => [
         p, plainToken(store.tokens[p]), formatNumber(norms.keys[p * norms.layers + layer]), formatNumber(norms.values[p * norms.layers + layer]),

@@ -185,7 +185,7 @@ export class KvPainter {
     g.restore();
     g.fillStyle = palette.mute.css;
     g.textBaseline = 'middle';
-    if (columns.count === position) slantLabel(g, fitLabel(g, say('kv_painter.not_in_the_cache_yet'), height), this.#x(position) + width / 2 - 1, top + height / 2, -Math.PI / 2, 'center');
+    if (columns.count === position) slantLabel(g, fitLabel(g, say('kv_painter.not_cached'), height), this.#x(position) + width / 2 - 1, top + height / 2, -Math.PI / 2, 'center');
   }
 
   #columnLabels(g, view, w) {

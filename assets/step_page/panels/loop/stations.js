@@ -16,11 +16,11 @@ import { howRead, tokensRead } from '../time/prefill.js';
 import { formatCount, formatPlural, formatProb } from '../../drawing/format.js';
 
 const STATIONS = [
-  { name: 'in', term: 'token id', label: say('stations.in'), shows: '.strip', says: say('stations.token_ids_and_positions_fed') },
-  { name: 'forward', term: 'forward pass', label: say('stations.forward_pass'), shows: '', says: say('stations.the_one_call_of_the') },
-  { name: 'logits', term: 'logit', label: say('stations.logits'), shows: '.panel-next', says: say('stations.one_logit_for_every_token') },
-  { name: 'sample', term: 'sampling', label: say('stations.sample'), shows: '.panel-next', says: say('stations.from_logits_to_one_token') },
-  { name: 'stop', term: 'stop rule', label: say('stations.stop'), shows: '', says: say('stations.every_rule_that_could_end') },
+  { name: 'in', term: 'token id', label: say('stations.in'), shows: '.strip', says: say('stations.in_title') },
+  { name: 'forward', term: 'forward pass', label: say('stations.forward'), shows: '', says: say('stations.forward_title') },
+  { name: 'logits', term: 'logit', label: say('stations.logits'), shows: '.panel-next', says: say('stations.logits_title') },
+  { name: 'sample', term: 'sampling', label: say('stations.sample'), shows: '.panel-next', says: say('stations.sample_title') },
+  { name: 'stop', term: 'stop rule', label: say('stations.stop'), shows: '', says: say('stations.stop_title') },
 ];
 
 /** Counts of tokens that remain, without repeating a stage that removed none: 49,152 → 50 → 6. */
@@ -47,12 +47,12 @@ function drawnPiece(store, step) {
 /** What filled a released cache again: ", cache rebuilt by prefilling 41 tokens, 4 from the shared prompt" */
 function rebuiltHow({ rebuilt_tokens: again, recovered_tokens: shared }) {
   if (!again && !shared) return '';
-  const parts = [again && say('stations.by_prefilling', { again: formatPlural(again, 'token') }), shared && say('stations.from_the_shared_prompt', { shared: formatCount(shared) })];
-  return say('stations.cache_rebuilt', { value: parts.filter(Boolean).join(', ') });
+  const parts = [again && say('stations.rebuilt', { again: formatPlural(again, 'token') }), shared && say('stations.shared', { shared: formatCount(shared) })];
+  return say('stations.cache_rebuilt', { how: parts.filter(Boolean).join(', ') });
 }
 
 /** "with 3 others": who was in the same forward */
-const companyOf = (step) => `with ${formatPlural(step.batch_size - 1, 'other')}`;
+const companyOf = (step) => say('stations.company', { others: formatPlural(step.batch_size - 1, 'other') });
 
 const DESCRIBE = {
   in(step, { tokens, pieces }) {
@@ -66,9 +66,9 @@ const DESCRIBE = {
   },
   forward(step, { model, limits, settings }) {
     const fed = tokensRead(step);
-    if (!fed) return { main: say('stations.no_forward_pass'), rest: say('stations.k_v_copied_from_a', { kv_len: formatCount(step.kv_len) }) };
+    if (!fed) return { main: say('stations.no_pass'), rest: say('stations.kv_copied', { kv_len: formatCount(step.kv_len) }) };
     const { num_layers: layers, num_heads: heads, num_kv_heads: kvHeads, head_dim: dim } = model;
-    const reads = fed > 1 ? `1 to ${formatCount(step.kv_len)} keys read` : formatPlural(step.kv_len, 'key') + ' read';
+    const reads = fed > 1 ? say('stations.reads_up_to', { keys: formatCount(step.kv_len) }) : say('stations.reads', { keys: formatPlural(step.kv_len, 'key') });
     const isRun = fed === 1 && Boolean(step.timing_ms); // a rebuilt record came out of a prefill
     const company = isRun ? companyOf(step) : '';
     const isTold = company && (step.batch_size > 1 || settings?.solo || !limits.models);
@@ -76,39 +76,39 @@ const DESCRIBE = {
       main: formatPlural(layers, 'layer'),
       rest: `${isTold ? `${company} · ` : ''}+${formatCount(fed)} k,v · ${reads}`,
       title:
-        say('stations.in_each_of_layers_q', { layers, fed, heads, dim, kv_heads: kvHeads }) +
-        say('stations.the_new_k_and_v', { kv_len: formatCount(step.kv_len) }) +
-        (company ? say('stations.this_step_shared_its_forward', { company }) : ''),
+        say('stations.shapes', { layers, fed, heads, dim, kv_heads: kvHeads }) +
+        say('stations.appended', { kv_len: formatCount(step.kv_len) }) +
+        (company ? say('stations.shared_pass', { company }) : ''),
     };
   },
   logits(step, { model }) {
     const rows = step.logit_rows;
     return {
       main: `${formatCount(Math.max(1, rows))} × ${formatCount(model.vocab_size)}`,
-      rest: rows ? `${formatPlural(rows, 'row')}, 1 used` : say('stations.kept_from_the_shared_prefill'),
-      title: say('stations.only_the_last_row_is'),
+      rest: rows ? `${formatPlural(rows, 'row')}, 1 used` : say('stations.kept'),
+      title: say('stations.last_row'),
     };
   },
   sample(step, store) {
     const { draw } = step;
     const chain = keptChain(step.stages);
     const how = {
-      greedy: say('stations.the_likeliest_is_taken'),
-      forced: say('stations.forced_the_sampler_chose', { value: quotedToken(store.pieces.get(draw.drawn_id)) }),
+      greedy: say('stations.greedy'),
+      forced: say('stations.forced', { token: quotedToken(store.pieces.get(draw.drawn_id)) }),
     }[draw.mode];
     const drew = how ?? (draw.u === null ? draw.mode : `u = ${draw.u.toFixed(3)}`);
     return {
       piece: drawnPiece(store, step),
       rest: `${chain} · ${drew}`,
       title:
-        say('stations.probability_after_the_stages_before', { final_prob: formatProb(draw.final_prob), raw_prob: formatProb(draw.raw_prob), raw_rank: formatCount(draw.raw_rank) }) +
+        say('stations.probabilities', { after: formatProb(draw.final_prob), before: formatProb(draw.raw_prob), rank: formatCount(draw.raw_rank) }) +
         step.stages.map((stage) => `${stage.label}: ${formatCount(stage.kept)} kept`).join('; ') +
         `. ${penalisedWords(step, store.pieces)}`,
     };
   },
   stop(step, store) {
     const fired = step.stops.filter((stop) => stop.fired);
-    const rest = fired.length ? fired.map((stop) => stop.label).join(', ') : `0 of ${step.stops.length} rules fired`;
+    const rest = fired.length ? fired.map((stop) => stop.label).join(', ') : say('stations.none_fired', { rules: step.stops.length });
     const penalised = penalisedWords(step, store.pieces);
     return {
       main: step.finish_reason ? 'stop' : say('stations.go_on'),
@@ -120,11 +120,11 @@ const DESCRIBE = {
 };
 
 const EMPTY = {
-  in: say('stations.the_prompts_tokens'),
-  forward: say('stations.all_layers_once'),
-  logits: say('stations.a_logit_per_token'),
-  sample: say('stations.one_token_is_sampled'),
-  stop: say('stations.go_round_again'),
+  in: say('stations.in_empty'),
+  forward: say('stations.forward_empty'),
+  logits: say('stations.logits_empty'),
+  sample: say('stations.sample_empty'),
+  stop: say('stations.stop_empty'),
 };
 
 export class Stations {
@@ -141,7 +141,7 @@ export class Stations {
     );
     const line = make(
       'div.stations',
-      { role: 'group', 'aria-label': say('stations.one_turn_of_the_loop') },
+      { role: 'group', 'aria-label': say('stations.label') },
       ...this.parts.map((part) => part.button),
     );
     root.append(line, this.back);
@@ -197,12 +197,12 @@ export class Stations {
   #drawBack(step) {
     const words = this.back.children[1];
     this.back.dataset.state = !step ? 'empty' : step.finish_reason ? 'stopped' : 'round';
-    if (!step) return setText(words, say('stations.and_round_again_one_token'));
-    if (step.finish_reason) return setText(words, say('stations.stopped', { value: FINISH_WORDS[step.finish_reason] ?? step.finish_reason }));
+    if (!step) return setText(words, say('stations.round'));
+    if (step.finish_reason) return setText(words, say('stations.stopped', { why: FINISH_WORDS[step.finish_reason] ?? step.finish_reason }));
     const token = renderToken(make('b'), drawnPiece(this.store, step));
     return words.replaceChildren(
       token,
-      say('stations.goes_in_next_at_position', { value: formatCount(drawnPosition(this.store, step.index)) }),
+      say('stations.goes_in_next', { position: formatCount(drawnPosition(this.store, step.index)) }),
     );
   }
 }

@@ -25,7 +25,7 @@ function ruleRow(stop, more) {
       ? null
       : make(
           'span.near',
-          { title: say('stop_inspector.of_the_way', { nearness: formatShare(stop.nearness) }) },
+          { title: say('stop_inspector.nearness', { nearness: formatShare(stop.nearness) }) },
           make('i', { style: `width:${Math.min(100, stop.nearness * 100)}%` }),
         );
   return make(
@@ -49,11 +49,11 @@ function endButton(store, said) {
   return make(
     'button',
     {
-      title: say('stop_inspector.fire_the_rule_user_stop'),
+      title: say('stop_inspector.end_title'),
       disabled: !store.steps.length,
       onclick: () => store.send('stop').catch((error) => (said.textContent = error.message)),
     },
-    say('stop_inspector.end_the_run_here'),
+    say('stop_inspector.end'),
   );
 }
 
@@ -65,7 +65,7 @@ function stopForm(store) {
     name: 'stop_strings',
     rows: 2,
     value: (stop.stop_strings ?? []).map(escapeLine).join('\n'),
-    placeholder: say('stop_inspector.one_per_line_n_is'),
+    placeholder: say('stop_inspector.strings_hint'),
   });
   const said = make('p.form-said', { role: 'status' });
   const form = make(
@@ -79,7 +79,7 @@ function stopForm(store) {
         'label.check',
         {},
         ends,
-        say('stop_inspector.stop_at_eos_tokens', { value: (store.model?.end_ids ?? []).join(', ') || 'the model has none' }),
+        say('stop_inspector.eos', { ids: (store.model?.end_ids ?? []).join(', ') || 'the model has none' }),
       ),
     ),
     make('label', {}, say('stop_inspector.stop_strings'), strings),
@@ -97,7 +97,7 @@ function stopForm(store) {
     };
     try {
       await store.send('settings', { stop: wanted });
-      said.textContent = say('stop_inspector.in_force_from_the_next');
+      said.textContent = say('stop_inspector.applied');
     } catch (error) {
       said.textContent = error.message;
     }
@@ -111,10 +111,10 @@ export function buildStopInspector(body, store) {
   const list = step
     ? make(
         'ul.rules',
-        { 'aria-label': say('stop_inspector.stop_rules_after_step', { index: step.index }) },
+        { 'aria-label': say('stop_inspector.heading', { step: step.index }) },
         ...step.stops.map((stop) => ruleRow(stop, stop.rule === 'end_id' ? penalisedWords(step, store.pieces) : '')),
       )
-    : make('p.empty-words', {}, say('stop_inspector.no_step_yet_after_each'));
+    : make('p.empty-words', {}, say('stop_inspector.empty'));
   if (body.firstChild) body.firstChild.replaceWith(list);
   else body.append(list, stopForm(store));
 }

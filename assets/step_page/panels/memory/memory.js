@@ -15,10 +15,10 @@ import { panelFrame } from '../../drawing/panel_frame.js';
 import { kvFormula } from '../../store/kv_data.js';
 
 const MEMORY_PARTS = [
-  { name: 'weights', field: 'weight_bytes', says: say('memory.the_model_read_in_full') },
-  { name: 'KV live', field: 'kv_live_bytes', says: say('memory.keys_and_values_of_the') },
-  { name: 'KV reserved', field: 'kv_reserved_bytes', says: say('memory.buffers_the_cache_has_taken') },
-  { name: 'capture', field: 'capture_bytes', says: say('memory.queries_and_logits_kept_so') },
+  { name: 'weights', field: 'weight_bytes', says: say('memory.weights_says') },
+  { name: 'KV live', field: 'kv_live_bytes', says: say('memory.live_says') },
+  { name: 'KV reserved', field: 'kv_reserved_bytes', says: say('memory.reserved_says') },
+  { name: 'capture', field: 'capture_bytes', says: say('memory.capture_says') },
 ];
 
 class MemoryPanel {
@@ -27,19 +27,19 @@ class MemoryPanel {
     this.store = store;
     this.hover = null;
     this.frame = panelFrame(root, {
-      title: say('memory.memory'), name: 'memory', term: 'weights', says: say('memory.the_weights_stay_the_same'), table: () => this.#table(), empty: say('memory.press_prefill_the_cache_then'),
+      title: say('memory.title'), name: 'memory', term: 'weights', says: say('memory.says'), table: () => this.#table(), empty: say('memory.empty'),
     });
-    this.frame.note(say('memory.live_tensors_our_own_ledger'));
-    this.bar = make('div.lp-memory-bar', { role: 'img', 'aria-label': say('memory.bytes_of_the_process_by') });
+    this.frame.note(say('memory.note'));
+    this.bar = make('div.lp-memory-bar', { role: 'img', 'aria-label': say('memory.bar') });
     this.keys = {};
     const legend = make('div.lp-legend');
-    for (const { name, says } of [...MEMORY_PARTS, { name: 'process', says: say('memory.resident_memory_of_the_whole') }]) {
+    for (const { name, says } of [...MEMORY_PARTS, { name: 'process', says: say('memory.process_says') }]) {
       this.keys[name] = make('b');
       legend.append(make('span.lp-key', { title: says }, make('i', { data: { part: name } }), `${name} `, this.keys[name]));
     }
     this.segments = ['weights', 'capture', 'KV reserved', 'rest'].map((part) => make('i', { data: { part } }));
     this.bar.append(...this.segments);
-    const host = make('div.lp-canvas', { role: 'img', 'aria-label': say('memory.bytes_in_the_kv_cache') });
+    const host = make('div.lp-canvas', { role: 'img', 'aria-label': say('memory.chart') });
     this.frame.body.append(this.bar, legend, host);
     this.surface = makeSurface(host, () => this.#paint());
     this.tip = makeTooltip(root);
@@ -77,7 +77,7 @@ class MemoryPanel {
     });
     if (!this.addWords) {
       this.addWords = { formula: make('span'), product: make('b') };
-      this.adds.append(say('memory.each_new_token_adds'), this.addWords.formula, ' = ', this.addWords.product);
+      this.adds.append(say('memory.adds'), this.addWords.formula, ' = ', this.addWords.product);
       this.agreeWords = { verdict: make('b.lp-verdict'), words: make('span') };
       this.agree.append(this.agreeWords.verdict, this.agreeWords.words);
     }
@@ -85,10 +85,10 @@ class MemoryPanel {
     setText(this.addWords.product, `${formatCount(model.kv_bytes_per_token)} B`);
     const off = memory.kv_live_bytes - memory.kv_formula_bytes;
     this.agree.dataset.equal = String(off === 0);
-    setText(this.agreeWords.verdict, off === 0 ? say('memory.equal') : say('memory.differ_by_b', { value: formatCount(Math.abs(off)) }));
-    setText(this.agreeWords.words, say('memory.formula_b_live_tensors_b', { kv_formula_bytes: formatCount(memory.kv_formula_bytes), kv_live_bytes: formatCount(memory.kv_live_bytes) })
-      + say('memory.measured_apart', { value: memory.device_allocated_bytes === null ? 'process' : 'CUDA allocator', value_2: formatBytes(this.#holder(memory)) }));
-    this.agree.title = say('memory.for_tokens_in_the_cache', { length: formatCount(length) });
+    setText(this.agreeWords.verdict, off === 0 ? say('memory.equal') : say('memory.differ', { bytes: formatCount(Math.abs(off)) }));
+    setText(this.agreeWords.words, say('memory.formula_and_live', { formula: formatCount(memory.kv_formula_bytes), live: formatCount(memory.kv_live_bytes) })
+      + say('memory.measured_apart', { name: memory.device_allocated_bytes === null ? 'process' : 'CUDA allocator', size: formatBytes(this.#holder(memory)) }));
+    this.agree.title = say('memory.adds_title', { tokens: formatCount(length) });
   }
 
   /** The cache growing step by step: live bytes as stairs, the reserved buffer as a line above. */
@@ -129,8 +129,8 @@ class MemoryPanel {
     const { memory } = store.selected;
     g.fillStyle = palette.mute.css;
     g.textAlign = 'left';
-    g.fillText(say('memory.kv_cache_by_step_live'), 0, size * 0.7);
-    const words = say('memory.step_of', { step: store.sel.step, kv_live_bytes: formatBytes(memory.kv_live_bytes), kv_reserved_bytes: formatBytes(memory.kv_reserved_bytes) });
+    g.fillText(say('memory.chart_title'), 0, size * 0.7);
+    const words = say('memory.step', { step: store.sel.step, live: formatBytes(memory.kv_live_bytes), reserved: formatBytes(memory.kv_reserved_bytes) });
     const half = g.measureText(words).width / 2;
     g.fillStyle = palette.text.css;
     g.textAlign = 'center';
@@ -144,7 +144,7 @@ class MemoryPanel {
       this.hover = step ? index : null;
       if (step) {
         const rows = MEMORY_PARTS.map(({ name, field }) => [name, formatBytes(step.memory[field])]);
-        this.tip.show(event.clientX, event.clientY, say('memory.after_step', { index }), [...rows, ['process', formatBytes(step.memory.process_bytes)]], 'measured');
+        this.tip.show(event.clientX, event.clientY, say('memory.after', { step: index }), [...rows, ['process', formatBytes(step.memory.process_bytes)]], 'measured');
       } else this.tip.hide();
       this.surface.ask();
     });
@@ -158,7 +158,7 @@ class MemoryPanel {
 
   #table() {
     return {
-      caption: say('memory.bytes_after_each_step_formula'),
+      caption: say('memory.caption'),
       columns: ['step', say('memory.kv_by_formula'), 'KV live', 'KV reserved', 'capture', 'weights', 'process', 'CUDA allocator'],
       rows: this.store.steps.map(({ index, memory }) => [
         index, ...['kv_formula_bytes', 'kv_live_bytes', 'kv_reserved_bytes', 'capture_bytes', 'weight_bytes', 'process_bytes', 'device_allocated_bytes']

@@ -111,10 +111,10 @@ export class BarList {
     setText(row.rawText, back === null ? '–' : formatProb(back));
     setText(row.finalText, prob === null ? '–' : prob === 0 ? say('bars.cut') : formatProb(prob));
     const after = prob === null ? '' : `, ${prob === 0 ? 'removed' : formatProb(prob)} after ${stage}`;
-    const place = rank ? say('bars.rank_by_logit', { rank: formatCount(rank) }) : '';
+    const place = rank ? say('bars.rank', { rank: formatCount(rank) }) : '';
     const act = chosen ? (draw.mode === 'forced' ? ' (forced)' : ' (sampled)') : '. Click to force this token';
     const before = was && back !== null ? `, ${say('sampling.was_title')} ${formatProb(back)}` : '';
-    const title = say('bars.id_raw', { value: namedToken(pieces.get(id)), id, raw: formatProb(raw), before, after, sampled, place, act });
+    const title = say('bars.row', { token: namedToken(pieces.get(id)), id, raw: formatProb(raw), before, after, sampled, place, act });
     if (row.node.title !== title) row.node.title = title;
   }
 
@@ -137,7 +137,7 @@ export class BarList {
     row.node.dataset.cut = String(!keptBeyond);
     row.node.dataset.over = String(Math.max(back, prob) > top); // longer than the track: fades out at its end
     const before = was ? say('sampling.was_title') : 'raw';
-    row.node.title = say('bars.all_other_tokens_together_of', { before, back: formatProb(back), kept_beyond: formatCount(keptBeyond), prob: formatProb(prob), sampled });
+    row.node.title = say('bars.others_title', { before, back: formatProb(back), kept_beyond: formatCount(keptBeyond), prob: formatProb(prob), sampled });
   }
 
   /** A dot for each sample of a token, a hundredth of the bars' scale apart. @returns {string} the same in words */

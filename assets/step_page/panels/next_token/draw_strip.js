@@ -13,16 +13,16 @@ import { segmentAt } from './segments.js';
 
 /** What is said under the strip. */
 function drawWords(draw, nameOf) {
-  if (draw.mode === 'greedy') return say('draw_strip.argmax_the_likeliest_token_is');
-  if (draw.mode === 'multinomial') return say('draw_strip.sampled_by_torch_multinomial');
-  if (draw.mode === 'forced') return say('draw_strip.forced_the_sampler_had_chosen', { drawn_id: nameOf(draw.drawn_id), value: draw.u === null ? '' : ` at u = ${draw.u.toFixed(3)}` });
+  if (draw.mode === 'greedy') return say('draw_strip.greedy');
+  if (draw.mode === 'multinomial') return say('draw_strip.multinomial');
+  if (draw.mode === 'forced') return say('draw_strip.forced', { id: nameOf(draw.drawn_id), token: draw.u === null ? '' : ` at u = ${draw.u.toFixed(3)}` });
   return `u = ${draw.u.toFixed(3)}`;
 }
 
 export class DrawStrip {
   constructor(root, panelRoot, tip) {
     this.panelRoot = panelRoot;
-    const host = make('div.lp-canvas.lp-draw', { role: 'img', 'aria-label': say('draw_strip.sampling_tokens_share_the_interval') });
+    const host = make('div.lp-canvas.lp-draw', { role: 'img', 'aria-label': say('draw_strip.label') });
     this.beside = make('div.lp-trials'); // room for what samples again
     root.append(make('div.lp-draw-line', {}, host, this.beside));
     this.view = null;
@@ -92,7 +92,7 @@ export class DrawStrip {
     g.font = `${size}px ${palette.font}`;
     g.fillStyle = palette.mute.css;
     const u = draw.u * landed;
-    const words = landed < 1 ? `u = ${u.toFixed(3)}` : drawWords(draw, (id) => namedToken(pieces.get(id))) + (tried ? say('draw_strip.what_was_sampled') : '');
+    const words = landed < 1 ? `u = ${u.toFixed(3)}` : drawWords(draw, (id) => namedToken(pieces.get(id))) + (tried ? say('draw_strip.was') : '');
     const deep = height + 2 * top;
     if (draw.u !== null) this.#needle(g, u * w, deep, palette.text.css, true);
     if (this.view.again !== null) {
@@ -145,7 +145,7 @@ export class DrawStrip {
     if (!segment) return tip.hide();
     const { id, low, high } = segment;
     const others = this.view.others;
-    const title = id === null ? say('draw_strip.other_tokens', { value: others > 0 ? `${formatCount(others)} ` : '' }) : namedToken(this.view.pieces.get(id));
+    const title = id === null ? say('draw_strip.others', { count: others > 0 ? `${formatCount(others)} ` : '' }) : namedToken(this.view.pieces.get(id));
     return tip.show(event.clientX, event.clientY, title, [
       ['probability', formatProb(high - low)], ['owns', `${low.toFixed(3)} to ${high.toFixed(3)}`],
     ]);

@@ -15,7 +15,7 @@ export class Funnel {
   /** @param {(name: string|null) => void} onChoose a stage was clicked; null: back to the last one */
   constructor(root, onChoose) {
     this.chips = new Map();
-    const line = make('div.lp-funnel', { role: 'group', 'aria-label': say('funnel.stages_of_sampling_in_order') });
+    const line = make('div.lp-funnel', { role: 'group', 'aria-label': say('funnel.label') });
     for (const name of STAGE_ORDER) {
       const chip = {
         name: make('span.lp-stage-name'), kept: make('b'), detail: make('span.lp-stage-detail'), level: make('i.lp-stage-level'),
@@ -43,14 +43,14 @@ export class Funnel {
 
   #on(chip, stage, sampling, vocabulary) {
     const about = stage.exact ? '' : '≈';
-    setText(chip.name, stage.name === 'greedy' ? say('funnel.temp') : stageName(stage.name, sampling));
+    setText(chip.name, stage.name === 'greedy' ? say('funnel.greedy_temp') : stageName(stage.name, sampling));
     setText(chip.kept, (stage.kept === vocabulary ? '' : about) + formatCount(stage.kept));
     const share = formatShare(stage.removed);
     const cut = stage.removed > 0 ? `${share.startsWith('<') ? '' : '−'}${share}\n` : '';
     setText(chip.detail, `${cut}${about}${formatBits(stage.bits)}`);
     chip.level.style.transform = `scaleX(${Math.max(0.015, Math.log1p(stage.kept - 1) / Math.log(vocabulary))})`;
-    chip.node.title = say('funnel.tokens_kept_probability_removed', { label: stage.label, kept: formatCount(stage.kept), removed: formatShare(stage.removed) })
-      + say('funnel.entropy_the_line_shows_the', { bits: formatBits(stage.bits), value: stage.exact ? '' : ' (estimated from a histogram of the logits)' });
+    const values = { label: stage.label, kept: formatCount(stage.kept), removed: formatShare(stage.removed), bits: formatBits(stage.bits) };
+    chip.node.title = stage.exact ? say('funnel.stage', values) : say('funnel.stage_estimated', values);
   }
 
   #off(chip, name, greedy) {
@@ -58,6 +58,6 @@ export class Funnel {
     setText(chip.kept, say('funnel.off'));
     setText(chip.detail, '');
     chip.level.style.transform = 'scaleX(0)';
-    chip.node.title = greedy ? say('funnel.not_used_greedy_takes_the') : say('funnel.off_removes_nothing');
+    chip.node.title = greedy ? say('funnel.not_used') : say('funnel.off_title');
   }
 }

@@ -33,7 +33,7 @@ class NextTokenPanel {
     this.stage = null; // the stage looked at; null: the last
     this.exact = null; // {key, sampling, distribution}: the engine's answer to the last what-if, and whose record it is
     this.frame = panelFrame(root, {
-      title: say('next_token.next_token'), name: 'next', term: 'sampling', says: say('next_token.how_likely_each_token_is'), table: () => this.#table(), empty: say('next_token.press_prefill_the_last_row'),
+      title: say('next_token.title'), name: 'next', term: 'sampling', says: say('next_token.says'), table: () => this.#table(), empty: say('next_token.empty'),
     });
     this.tip = makeTooltip(root);
     const bars = make('div.lp-bars');
@@ -52,7 +52,7 @@ class NextTokenPanel {
 
   #settings() {
     this.drawnWith = make('span.lp-drawn-with');
-    this.back = make('button.lp-toggle.lp-back', { title: say('next_token.show_what_was_sampled_and'), onclick: () => this.#reset() }, say('next_token.use_this_steps_settings'));
+    this.back = make('button.lp-toggle.lp-back', { title: say('next_token.back_title'), onclick: () => this.#reset() }, say('next_token.back'));
     const grid = make('div.lp-sliders');
     this.sliders = new Sliders(grid, (sampling) => this.#move(sampling), (sampling) => this.#settle(sampling));
     this.frame.foot.append(make('div.lp-settings-line', {}, this.drawnWith, this.back), grid);
@@ -60,8 +60,8 @@ class NextTokenPanel {
 
   #confirmBox(bars) {
     this.confirmWords = make('span');
-    const go = make('button.lp-toggle.lp-go', { onclick: () => this.#forceNow() }, say('next_token.force_it'));
-    this.confirm = make('div.lp-confirm', { hidden: true, role: 'alertdialog', 'aria-label': say('next_token.force_a_token') }, this.confirmWords, go,
+    const go = make('button.lp-toggle.lp-go', { onclick: () => this.#forceNow() }, say('next_token.force'));
+    this.confirm = make('div.lp-confirm', { hidden: true, role: 'alertdialog', 'aria-label': say('next_token.force_label') }, this.confirmWords, go,
       make('button.lp-toggle', { onclick: () => this.#closeConfirm() }, say('next_token.cancel')));
     this.confirm.addEventListener('keydown', (event) => {
       if (event.key !== 'Escape') return;
@@ -152,7 +152,7 @@ class NextTokenPanel {
     const current = params ?? session?.sampling ?? step.sampling;
     const differs = !sameSampling(current, step.sampling);
     const how = `${step.sampling.temperature === 0 ? '' : say('next_token.sampled_at')}${samplingWords(step.sampling)}`;
-    setText(this.drawnWith, differs ? say('next_token.this_step', { how }) : say('next_token.the_same_for_the_next', { how }));
+    setText(this.drawnWith, differs ? say('next_token.this_step', { how }) : say('next_token.same', { how }));
     this.drawnWith.title = this.drawnWith.textContent;
     this.back.classList.toggle('lp-hidden', !differs && shown.kind === 'drawn');
     this.sliders.set(current, model.vocab_size);
@@ -201,7 +201,7 @@ class NextTokenPanel {
     this.forcing = { step: step.index, token_id: id };
     const later = store.newest - step.index;
     if (!later) return this.#forceNow();
-    setText(this.confirmWords, say('next_token.here_replaces', { value: namedToken(store.pieces.get(id)), later: formatPlural(later, 'later token') }));
+    setText(this.confirmWords, say('next_token.replaces', { token: namedToken(store.pieces.get(id)), later: formatPlural(later, 'later token') }));
     this.confirm.hidden = false;
     this.confirm.querySelector('button').focus({ preventScroll: true });
   }
@@ -223,7 +223,7 @@ class NextTokenPanel {
   #table() {
     const { store } = this;
     const step = store.selected;
-    if (!step) return { caption: say('next_token.next_token'), columns: [], rows: [] };
+    if (!step) return { caption: say('next_token.title'), columns: [], rows: [] };
     const shown = this.distribution;
     const ids = step.planes.cand_ids.data;
     const raw = rawOf(step);
@@ -240,7 +240,7 @@ class NextTokenPanel {
     ]);
     const summary = (name, of) => ['', name, '', ...shown.stages.map(of), ...more.map(() => '')];
     return {
-      caption: say('next_token.next_token_after_step_chosen', { index: step.index, value: DISTRIBUTION_WORDS[shown.kind], value_2: namedToken(store.pieces.get(step.draw.token_id)) }),
+      caption: say('next_token.caption', { step: step.index, shown: DISTRIBUTION_WORDS[shown.kind], token: namedToken(store.pieces.get(step.draw.token_id)) }),
       columns: ['rank', 'token', 'id', ...shown.stages.map(({ label }) => label), ...more.map(([name]) => name)],
       rows: [summary(say('next_token.tokens_kept'), ({ kept }) => formatCount(kept)), summary('entropy', ({ bits }) => formatBits(bits)), ...tokens],
     };

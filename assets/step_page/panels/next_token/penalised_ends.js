@@ -15,10 +15,10 @@ export function penalisedWords(step, pieces) {
     .map(({ token_id: id, logit, penalised, in_prompt: inPrompt }) => {
       const did = penalised < logit ? 'lowered' : penalised > logit ? 'raised' : 'left';
       return (
-        say('penalised_ends.the_repetition_penalty_the_logit', { repetition_penalty: formatNumber(step.sampling.repetition_penalty), did }) +
+        say('penalised_ends.logit', { penalty: formatNumber(step.sampling.repetition_penalty), did }) +
         `${plainToken(pieces.get(id))} (id ${id}) ` +
-        (did === 'left' ? 'at 0' : say('penalised_ends.from_to', { logit: formatNumber(logit), penalised: formatNumber(penalised) })) +
-        say('penalised_ends.because_it_is', { value: inPrompt ? 'in the prompt' : 'among the generated tokens' })
+        (did === 'left' ? 'at 0' : say('penalised_ends.change', { from: formatNumber(logit), to: formatNumber(penalised) })) +
+        say('penalised_ends.why', { where: inPrompt ? 'in the prompt' : 'among the generated tokens' })
       );
     })
     .join(' ');

@@ -57,7 +57,7 @@ export class Sliders {
   #slider(slider) {
     const value = make('b');
     const input = make('input', { type: 'range', min: 0, step: 1, 'aria-label': slider.label });
-    const node = make('label.lp-slider', { title: say('sliders.double_click_off') }, make('span', {}, make('span', { data: { term: slider.term } }, slider.label), value), input);
+    const node = make('label.lp-slider', { title: say('sliders.off_title') }, make('span', {}, make('span', { data: { term: slider.term } }, slider.label), value), input);
     const part = { slider, value, input, node, values: [] };
     input.addEventListener('input', () => this.#move(part, part.values[Number(input.value)]));
     input.addEventListener('change', () => this.#settle());

@@ -15,7 +15,7 @@ export function standingChain({ stages, removed_by: removedBy }) {
   let isCut = false;
   return stages.map(({ stage, label, prob }) => {
     isCut ||= label === removedBy;
-    return [stage === 'logits' ? say('token_standing.raw_probability') : label, isCut ? 'cut' : formatProb(prob)];
+    return [stage === 'logits' ? say('token_standing.raw') : label, isCut ? 'cut' : formatProb(prob)];
   });
 }
 
@@ -32,7 +32,7 @@ export function standingNodes(reading, vocabulary) {
     make('span', {}, say('token_standing.rank_of', { rank: formatCount(rank), vocabulary: formatCount(vocabulary) })),
     make('span', {}, say('token_standing.logit', { value: formatNumber(logit ?? -Infinity) })),
     ...chain,
-    ...(removedBy ? [make('span', {}, say('token_standing.probability_after', { removed_by: removedBy }))] : []),
-    ...(piece.known === false ? [make('span', {}, say('token_standing.the_tokenizer_has_no_token'))] : []),
+    ...(removedBy ? [make('span', {}, say('token_standing.removed', { removed_by: removedBy }))] : []),
+    ...(piece.known === false ? [make('span', {}, say('token_standing.no_token'))] : []),
   ];
 }

@@ -25,18 +25,17 @@ function layerList({ before, layers, head, replays }) {
   const each = layers.map((ms, i) => layerRow(`layer ${i}`, 'layer', ms, most, total));
   const inLayers = layers.reduce((sum, ms) => sum + ms, 0);
   return [
-    make('p.layer-sum', {}, say('layer_sheet.in_layers_in_the_head', { in_layers: formatMs(inLayers), length: layers.length, head: formatMs(head) })),
-    make('p.layer-words', {}, say('layer_sheet.measured_best_of_replays_of', { replays })
-      + say('layer_sheet.the_clocks_between_the_layers')),
-    make('ul.layer-list', {}, layerRow('embedding', 'before', before, most, total), ...each, layerRow(say('layer_sheet.norm_and_head'), 'head', head, most, total)),
+    make('p.layer-sum', {}, say('layer_sheet.sum', { in_all: formatMs(inLayers), layers: layers.length, head: formatMs(head) })),
+    make('p.layer-words', {}, say('layer_sheet.measured', { replays })),
+    make('ul.layer-list', {}, layerRow('embedding', 'before', before, most, total), ...each, layerRow(say('layer_sheet.head'), 'head', head, most, total)),
   ];
 }
 
 /** Opens the sheet for a step and fills it when the replay is done. */
 export async function openLayers(root, store, step) {
-  const { body } = openSheet(root, { title: say('layer_sheet.step_layer_by_layer', { index: step.index }), name: 'layers',
-    hint: say('layer_sheet.where_the_milliseconds_of_the') },
-  (into) => into.replaceChildren(waitLine(store, say('layer_sheet.replaying_the_step'))));
+  const { body } = openSheet(root, { title: say('layer_sheet.heading', { step: step.index }), name: 'layers',
+    hint: say('layer_sheet.hint') },
+  (into) => into.replaceChildren(waitLine(store, say('layer_sheet.replaying'))));
   try {
     const answer = await store.send('layer_times', { step: step.index });
     body.replaceChildren(...layerList(answer));

@@ -29,7 +29,7 @@ export function prefillSpeedWords(step) {
 
 /** "in one forward pass", "in 3 forward passes, 512 tokens copied from a shared prompt" */
 export function howRead(step) {
-  if (tokensRead(step) <= 0) return say('prefill.prefilled_before_copied_from_a');
-  const passes = step.forwards > 1 ? say('prefill.in_forward_passes', { forwards: formatCount(step.forwards) }) : say('prefill.in_one_forward_pass');
-  return step.reused_tokens ? say('prefill.copied_from_a_shared_prompt', { passes, reused_tokens: formatPlural(step.reused_tokens, 'token') }) : passes;
+  if (tokensRead(step) <= 0) return say('prefill.copied');
+  const passes = step.forwards > 1 ? say('prefill.in_passes', { forwards: formatCount(step.forwards) }) : say('prefill.in_one_pass');
+  return step.reused_tokens ? say('prefill.partly_copied', { passes, copied: formatPlural(step.reused_tokens, 'token') }) : passes;
 }

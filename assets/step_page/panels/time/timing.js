@@ -34,10 +34,10 @@ class TimingPanel {
     this.columns = new ColumnWindow({ narrowest: 8 });
     this.painter = new TimingPainter();
     this.frame = panelFrame(root, {
-      title: say('timing.time_per_step'), name: 'timing', term: 'lower bound', says: say('timing.each_bar_is_one_step'), table: () => this.#table(), empty: say('timing.press_prefill_every_step_is'),
+      title: say('timing.title'), name: 'timing', term: 'lower bound', says: say('timing.says'), table: () => this.#table(), empty: say('timing.empty'),
     });
     this.frame.note('measured');
-    const host = make('div.lp-canvas', { role: 'img', 'aria-label': say('timing.time_per_step_the_table') });
+    const host = make('div.lp-canvas', { role: 'img', 'aria-label': say('timing.chart') });
     this.frame.body.append(host);
     this.surface = makeSurface(host, () => this.#paint());
     this.tip = makeTooltip(root);
@@ -54,10 +54,10 @@ class TimingPanel {
     const numbers = [['median ', token, '/token'], [rate, ' tokens/s'], ['prefill ', prefill, ', ', prefillRate]]
       .map((words) => make('span.lp-stat', { title: say('timing.measured') }, ...words));
     this.frame.aside(make('div.lp-stats', {}, ...numbers));
-    this.floorKey = make('span.lp-key', { hidden: true }, make('i', { data: { part: 'floor' } }), say('timing.lower_bound_2'), (this.stats.floor = make('b')));
-    this.measure = make('button.lp-toggle', { onclick: () => this.#measure() }, say('timing.measure_this_machine'));
+    this.floorKey = make('span.lp-key', { hidden: true }, make('i', { data: { part: 'floor' } }), say('timing.bound'), (this.stats.floor = make('b')));
+    this.measure = make('button.lp-toggle', { onclick: () => this.#measure() }, say('timing.measure'));
     this.layers = make('button.lp-toggle', { onclick: () => openLayers(this.#page(), this.store, this.store.selected),
-      title: say('timing.replay_this_step_with_a') }, say('timing.per_layer'));
+      title: say('timing.layers_title') }, say('timing.layers'));
     this.frame.foot.append(make('div.lp-legend', {}, ...legend, this.floorKey, this.layers, this.measure));
   }
 
@@ -87,9 +87,9 @@ class TimingPanel {
     this.floorKey.hidden = !machine;
     this.measure.hidden = !limits.models; // not in a class: it would slow everybody down
     this.layers.hidden = !selected?.index;
-    setText(this.measure, machine ? say('timing.measure_again') : say('timing.measure_this_machine'));
-    this.measure.title = say('timing.under_a_second_how_fast');
-    if (machine) this.floorKey.title = say('timing.median_over_decode_steps', { machine: machineWords(machine) });
+    setText(this.measure, machine ? say('timing.measure_again') : say('timing.measure'));
+    this.measure.title = say('timing.measure_title');
+    if (machine) this.floorKey.title = say('timing.bound_title', { machine: machineWords(machine) });
     setText(this.stats.floor, times.length ? timesWords(median(times)) : machine ? say('timing.take_a_step') : '');
   }
 
@@ -114,8 +114,8 @@ class TimingPanel {
     setText(this.stats.rate, middle ? formatNumber(1000 / middle) : '–');
     setText(this.stats.prefill, formatMs(prefill.timing_ms?.total ?? null));
     setText(this.stats.prefillRate, prefillSpeedWords(prefill));
-    this.stats.prefill.parentElement.title = say('timing.measured_tokens_read_over_the', { prefill: howRead(prefill) });
-    this.stats.token.parentElement.title = say('timing.measured_median_of', { length: formatPlural(totals.length, 'decode step') });
+    this.stats.prefill.parentElement.title = say('timing.prefill_title', { prefill: howRead(prefill) });
+    this.stats.token.parentElement.title = say('timing.median', { steps: formatPlural(totals.length, 'decode step') });
   }
 
   #paint() {
@@ -147,11 +147,11 @@ class TimingPanel {
   }
 
   #tell(event, step) {
-    const fed = step.index ? `fed ${namedToken(this.store.pieces.get(step.input_ids[0]))}` : say('timing.prefill_of', { length: formatPlural(step.input_ids.length, 'token'), step: howRead(step) });
+    const fed = step.index ? `fed ${namedToken(this.store.pieces.get(step.input_ids[0]))}` : say('timing.prefill', { tokens: formatPlural(step.input_ids.length, 'token'), step: howRead(step) });
     const times = step.timing_ms;
-    if (!times) return this.tip.show(event.clientX, event.clientY, `step ${step.index}: ${fed}`, [], say('timing.rebuilt_from_its_recipe_so'));
+    if (!times) return this.tip.show(event.clientX, event.clientY, `step ${step.index}: ${fed}`, [], say('timing.rebuilt'));
     const rows = TIMING_PARTS.map(({ name, field }) => [name, formatMs(times[field])]);
-    const shared = step.batch_size > 1 ? [['batch', say('timing.sessions_in_this_forward_pass', { batch_size: formatCount(step.batch_size) })]] : [];
+    const shared = step.batch_size > 1 ? [['batch', say('timing.batch', { sessions: formatCount(step.batch_size) })]] : [];
     return this.tip.show(event.clientX, event.clientY, `step ${step.index}: ${fed}`, [...rows, ['total', formatMs(times.total)], ...floorRows(step, this.store.machine), ...shared], 'measured');
   }
 
@@ -166,8 +166,8 @@ class TimingPanel {
       return [step.index, step.phase, formatCount(read), ...parts, times ? formatMs(times.total) : say('timing.not_timed'), per, step.batch_size, ...floor];
     });
     return {
-      caption: say('timing.time_per_step_measured_the'),
-      columns: ['step', 'phase', say('timing.tokens_read'), ...TIMING_PARTS.map(({ name }) => name), 'total', say('timing.forward_pass_per_token_read'), 'batch', say('timing.lower_bound'), say('timing.times_the_bound')],
+      caption: say('timing.caption'),
+      columns: ['step', 'phase', say('timing.tokens_read'), ...TIMING_PARTS.map(({ name }) => name), 'total', say('timing.per_token'), 'batch', say('timing.lower_bound'), say('timing.times_the_bound')],
       rows,
     };
   }

@@ -7,10 +7,10 @@ import { formatMs, formatPlural } from '../../drawing/format.js';
 
 /** From the bottom of a bar to its top. */
 export const TIMING_PARTS = [
-  { name: 'forward', field: 'forward', says: say('timing_painter.the_one_call_of_the') },
-  { name: 'sampling', field: 'sample', says: say('timing_painter.logit_processors_sampling_and_stop') },
-  { name: 'other', field: 'other', says: say('timing_painter.this_sessions_own_bookkeeping_copies') },
-  { name: 'wait', field: 'wait', says: say('timing_painter.others_were_served_before_the') },
+  { name: 'forward', field: 'forward', says: say('timing_painter.forward') },
+  { name: 'sampling', field: 'sample', says: say('timing_painter.sample') },
+  { name: 'other', field: 'other', says: say('timing_painter.other') },
+  { name: 'wait', field: 'wait', says: say('timing_painter.wait') },
 ];
 
 const MOST_STEPS_SHOWN = 60;
@@ -42,7 +42,7 @@ export class TimingPainter {
     this.#axis(g, view.palette, top);
     this.#prefill(g, view);
     for (let index = columns.first; index < columns.end && index + 1 < steps.length; index++) this.#step(g, view, steps[index + 1], top);
-    if (steps.length === 1) this.#text(g, say('timing_painter.decode_steps_come_here'), at.left + 12, (at.top + at.bottom) / 2, 'left', view.palette.mute);
+    if (steps.length === 1) this.#text(g, say('timing_painter.decode_here'), at.left + 12, (at.top + at.bottom) / 2, 'left', view.palette.mute);
   }
 
   /** @returns {number | null} index of the step whose bar is at x */

@@ -25,20 +25,20 @@ export function openPromptRows(root, store) {
   const sheet = openSheet(
     root,
     {
-      title: say('prompt_rows.predictions_at_every_prompt_position'),
+      title: say('prompt_rows.heading'),
       name: 'prompt-rows',
       wide: true,
-      hint: say('prompt_rows.prefill_can_give_logits_at'),
+      hint: say('prompt_rows.hint'),
     },
-    (body) => body.append(waitLine(store, say('prompt_rows.reading_the_prompts_rows'))),
+    (body) => body.append(waitLine(store, say('prompt_rows.reading'))),
   );
   store
     .send('prompt_rows')
     .then((answer) => {
       for (const [id, piece] of Object.entries(answer.pieces ?? {})) store.pieces.set(Number(id), piece);
-      const columns = ['position', 'after', say('prompt_rows.came_next'), say('prompt_rows.its_probability'), '1st', '2nd', '3rd', '4th'];
+      const columns = ['position', 'after', say('prompt_rows.came_next'), say('prompt_rows.probability'), '1st', '2nd', '3rd', '4th'];
       const rows = (answer.rows ?? answer).map((row) => promptRowCells(store, row));
-      sheet.body.replaceChildren(tableTwin(columns, rows, say('prompt_rows.raw_probabilities_before_sampling')));
+      sheet.body.replaceChildren(tableTwin(columns, rows, say('prompt_rows.caption')));
     })
     .catch((error) => sheet.body.replaceChildren(make('p.error-words', {}, error.message)));
 }

@@ -92,6 +92,6 @@ function legendRoles() {
   const signs = TOKEN_SIGNS.slice(0, 3).map(({ text, kind, meaning }) =>
     make('span.legend-sign', {}, make(`b.token-text.sign-${kind}`, {}, text), ` ${meaning}`),
   );
-  const next = make('span.legend-role', { data: { role: 'new' }, title: STANDING_WORDS.drawn }, make('i'), say('strip_legend.not_in_the_cache_yet'));
+  const next = make('span.legend-role', { data: { role: 'new' }, title: STANDING_WORDS.drawn }, make('i'), say('strip_legend.not_cached'));
   return [...roles, next, ...signs];
 }

@@ -55,16 +55,16 @@ export class TokenStrip {
     this.chips = new Map();
     this.opened = [];
     this.sid = null;
-    this.line = make('div.strip', { role: 'group', 'aria-label': say('token_strip.tokens_in_order') });
+    this.line = make('div.strip', { role: 'group', 'aria-label': say('token_strip.label') });
     this.prompt = make('div.strip-part.of-prompt', { role: 'group', 'aria-label': say('token_strip.prompt') });
     this.run = make('div.strip-part.of-run', { role: 'group', 'aria-label': say('token_strip.generated') });
-    this.empty = make('p.strip-empty', {}, say('token_strip.no_tokens_yet_prefill_a'));
+    this.empty = make('p.strip-empty', {}, say('token_strip.empty'));
     this.text = keepFromTranslators(make('span.strip-said'));
     this.live = make('p.visually-hidden', { 'aria-live': 'polite' });
     this.divider = make('span.strip-divider', {
       role: 'separator',
-      'aria-label': say('token_strip.end_of_the_prompt'),
-      title: say('token_strip.the_prompt_ends_here'),
+      'aria-label': say('token_strip.divider'),
+      title: say('token_strip.divider_title'),
     });
     this.pending = make('span.strip-pending', { hidden: true });
     this.reading = make('p.strip-text', {}, this.text);
@@ -157,8 +157,8 @@ export class TokenStrip {
   #fold(from, to) {
     return make(
       'button.fold',
-      { data: { from, to }, title: say('token_strip.show_more_of_them') },
-      say('token_strip.tokens', { value: formatCount(to - from) }),
+      { data: { from, to }, title: say('token_strip.unfold_title') },
+      say('token_strip.folded', { count: formatCount(to - from) }),
     );
   }
 
@@ -180,7 +180,7 @@ export class TokenStrip {
     const now = standing(store, position);
     if (chip.dataset.standing !== now) {
       chip.dataset.standing = now;
-      const words = say('token_strip.id_position', { token: quotedToken(token), id: token.id, position, value: ROLE_WORDS[token.role], value_2: STANDING_WORDS[now] });
+      const words = say('token_strip.chip', { token: quotedToken(token), id: token.id, position, role: ROLE_WORDS[token.role], standing: STANDING_WORDS[now] });
       chip.title = words; // the name is what is seen: text, position, id; this describes it
       chip.setAttribute('aria-pressed', String(now === 'drawn'));
     }
@@ -193,7 +193,7 @@ export class TokenStrip {
     const hex = this.store.selected?.pending ?? '';
     this.pending.hidden = !hex;
     if (!hex) return;
-    setText(this.pending, say('token_strip.waits_for_the_rest_of', { hex: hexSign(hex) }));
+    setText(this.pending, say('token_strip.pending', { hex: hexSign(hex) }));
     nodes.push(this.pending);
   }
 
@@ -220,7 +220,7 @@ export class TokenStrip {
             ...fedText(store.tokens.slice(0, store.promptLength), isChat),
             make(isChat ? 'bdi.said' : 'span.said', {}, lastPart(step.text, 300)),
             step.held
-              ? make('bdi.said-held', { title: say('token_strip.held_back_a_stop_string') }, step.held)
+              ? make('bdi.said-held', { title: say('token_strip.held') }, step.held)
               : null,
           ].filter(Boolean)
         : []),
@@ -228,7 +228,7 @@ export class TokenStrip {
     if (step && store.sel.follow && this.spoken !== `${this.sid}/${step.index}`) {
       this.spoken = `${this.sid}/${step.index}`;
       const token = store.tokens[drawnPosition(store, step.index)];
-      setText(this.live, say('token_strip.step', { index: step.index, token: quotedToken(token) }));
+      setText(this.live, say('token_strip.said', { step: step.index, token: quotedToken(token) }));
     }
   }
 
