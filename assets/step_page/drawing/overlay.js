@@ -121,12 +121,19 @@ export class Popover {
     this.close();
   }
 
+  /** A lesson at the right of the page stays in view. */
+  #freeWidth() {
+    const lesson = this.root.querySelector('.lesson')?.getBoundingClientRect();
+    return lesson?.width && lesson.left > innerWidth / 2 ? lesson.left : innerWidth;
+  }
+
   /** Beside the button, kept inside the window. */
   place() {
     const anchor = this.anchor.getBoundingClientRect();
     const box = this.node.getBoundingClientRect();
     const margin = 10;
-    const left = Math.max(margin, Math.min(anchor.right - box.width, innerWidth - box.width - margin));
+    const end = this.#freeWidth();
+    const left = Math.max(margin, Math.min(anchor.right - box.width, end - box.width - margin));
     const foot = (this.above && this.root.querySelector(this.above)?.getBoundingClientRect().top) || innerHeight;
     const below = anchor.bottom + 8;
     const above = anchor.top - box.height - 8;

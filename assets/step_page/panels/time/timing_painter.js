@@ -7,10 +7,10 @@ import { formatMs, formatPlural } from '../../drawing/format.js';
 
 /** From the bottom of a bar to its top. */
 export const TIMING_PARTS = [
-  { name: 'forward', field: 'forward', says: say('timing_painter.forward') },
-  { name: 'sampling', field: 'sample', says: say('timing_painter.sample') },
-  { name: 'other', field: 'other', says: say('timing_painter.other') },
-  { name: 'wait', field: 'wait', says: say('timing_painter.wait') },
+  { name: say('timing_painter.forward_name'), field: 'forward', says: say('timing_painter.forward') },
+  { name: say('timing_painter.sampling_name'), field: 'sample', says: say('timing_painter.sample') },
+  { name: say('timing_painter.other_name'), field: 'other', says: say('timing_painter.other') },
+  { name: say('timing_painter.wait_name'), field: 'wait', says: say('timing_painter.wait') },
 ];
 
 const MOST_STEPS_SHOWN = 60;
