@@ -1,5 +1,6 @@
 // Two loops over the same tokens, side by side: how long each has taken so far, and what each step cost it.
 // Both bars have one scale, so the longer one is the slower loop. Drawn anew whenever Python sends more steps.
+// With the focus on it, arrow keys read the steps one by one. The numbers as a table are on the page, below.
 
 const GAP = 1; // pixels between steps, where there is room for them
 const BAR = 40, STEPS = 64; // heights in pixels
@@ -13,12 +14,15 @@ export default function ({ data, parentElement }) {
   data.ways.forEach((way, place) => drawLane(root.children[place], way, most, highest));
   root.querySelector(".agreement").textContent = data.agreement;
   drawText(root.lastElementChild, data);
+  Object.assign(readers.get(root), data);
+  root.setAttribute("aria-label", data.label);
   const observer = observers.get(root);
   if (observer) observer.again = () => data.ways.forEach((way, i) => drawLane(root.children[i], way, most, highest));
   return () => observers.get(root)?.disconnect();
 }
 
 const observers = new WeakMap();
+const readers = new WeakMap(); // root -> the newest data, and the step that is read
 
 function build(root, count) {
   root.replaceChildren();
@@ -30,6 +34,9 @@ function build(root, count) {
   const text = element("p", "said");
   text.append(element("span", "prompt"), element("span", "drawn"));
   root.append(element("div", "agreement"), text);
+  Object.assign(root, { tabIndex: 0, role: "group" });
+  root.addEventListener("keydown", (event) => readStep(root, event));
+  readers.set(root, { at: -1 });
   const observer = new ResizeObserver(() => observer.again?.());
   observer.observe(root);
   observers.set(root, observer);
@@ -60,6 +67,20 @@ function drawLane(lane, way, most, highest) {
     columns.globalAlpha = i === 0 ? 0.55 : 1;
     columns.fillRect(i * wide, STEPS - high, Math.max(1, wide - (wide > 3 ? GAP : 0)), high);
   });
+}
+
+/** One step on, one back, the first, the last: both times, read aloud and shown in the line below. */
+function readStep(root, event) {
+  const reader = readers.get(root);
+  const last = reader.ways[0].ms.length - 1;
+  const to = { ArrowRight: reader.at + 1, ArrowLeft: reader.at - 1, Home: 0, End: last }[event.key];
+  if (to === undefined || last < 0) return;
+  event.preventDefault();
+  reader.at = Math.max(0, Math.min(to, last));
+  const times = reader.ways.map((way) => `${way.name}: ${duration(way.ms[reader.at] ?? 0)}`);
+  const place = root.querySelector(".agreement");
+  place.setAttribute("role", "status");
+  place.textContent = `${reader.step.replace("{step}", reader.at)} ${times.join(" · ")}`;
 }
 
 function drawText(place, data) {

@@ -33,7 +33,7 @@ def test_the_forward_pass_opens_by_keyboard_follows_the_step_and_chooses_the_lay
     expect(view.locator(".block-table tbody tr")).to_have_count(30)
 
 
-def test_a_token_under_the_pointer_is_joined_to_what_it_read(step_page: StepPage):
+def test_a_token_that_is_pointed_at_focused_or_tapped_is_joined_to_what_it_read(step_page: StepPage):
     step_page.prefilled("The cat sat").step(2)
     page = step_page.page
     page.locator(".chip[data-position='3']").hover()
@@ -54,3 +54,10 @@ def test_a_token_under_the_pointer_is_joined_to_what_it_read(step_page: StepPage
     expect(page.locator(".lines-said[data-position='2']")).to_contain_text("what this token read")
     page.locator(".chip[data-position='1']").focus()
     expect(page.locator(".lines-said")).to_contain_text("the triangle in the attention panel has its row")
+    tapped = (
+        "(chip) => chip.dispatchEvent(new PointerEvent('click', {bubbles: true, composed: true, pointerType: 'touch'}))"
+    )
+    page.locator(".chip[data-position='3']").evaluate(tapped)
+    expect(page.locator(".lines-said[data-position='3']")).to_contain_text("what this token read")
+    page.mouse.click(5, 600)
+    expect(page.locator(".lines-said")).to_be_hidden()

@@ -54,6 +54,8 @@ def payload(race: Race, tokenizer: Tokenizer, colours: Palette) -> dict[str, obj
         (UNCACHED, colours.forced, [step.uncached for step in steps]),
     ]
     return {
+        "label": say("lanes.label"),
+        "step": say.unfilled("lanes.step"),
         "prompt": tokenizer.join(race.prompt_ids).text,
         "agreement": agreement_so_far(steps),
         "drawn": tokenizer.join([step.token_id for step in steps]).text,

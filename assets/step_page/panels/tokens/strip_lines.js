@@ -1,5 +1,5 @@
 /**
- * Point at a token, or bring the focus to it: lines run to the tokens it read, in the layer and head that the attention
+ * Point at a token, tap it, or bring the focus to it: lines run to the tokens it read, in the layer and head that the attention
  * panel shows. Weights that are not here are asked for as the panel asks, once the pointer has rested.
  *
  * A token was a query in the step that fed it: the last prompt token in step 0, each later one in the step after it was
@@ -40,11 +40,14 @@ export class StripLines {
     this.listeners = {
       pointerover: (event) => event.pointerType !== 'touch' && this.#point(event.target.closest('.chip')),
       pointerleave: () => this.#point(null),
+      click: (event) => event.pointerType === 'touch' && this.#point(event.target.closest('.chip')), // after the finger has left
       focusin: (event) => this.#point(event.target.closest('.chip:focus-visible')),
       focusout: () => this.#point(null),
       scroll: () => this.#draw(),
     };
     for (const [name, listener] of Object.entries(this.listeners)) strip.addEventListener(name, listener, name === 'scroll');
+    this.onPress = (event) => event.composedPath().includes(strip) || this.#point(null);
+    document.addEventListener('pointerdown', this.onPress, true);
   }
 
   #point(chip) {
@@ -134,6 +137,7 @@ export class StripLines {
 
   destroy() {
     clearTimeout(this.settling);
+    document.removeEventListener('pointerdown', this.onPress, true);
     for (const [name, listener] of Object.entries(this.listeners)) this.strip.removeEventListener(name, listener, name === 'scroll');
   }
 }
