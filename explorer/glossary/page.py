@@ -15,9 +15,9 @@ say = words_beside(__file__)
 def page() -> None:
     """All terms, or those that a search finds."""
     st.set_page_config(page_title=say("page.tab"))
-    st.title("Glossary", anchor=False)
+    st.title(say("page.title"), anchor=False)
     st.text(say("page.says", count=len(terms())))
-    words = controls.text("Search", url="search", hint=say("page.search_hint")).strip()
+    words = controls.text(say("page.search"), url="search", hint=say("page.search_hint")).strip()
     hits = found(words)
     if not hits:
         st.text(say("page.none", words=words))

@@ -36,7 +36,7 @@ class Lab:
 
 LABS: tuple[Lab, ...] = (
     Lab(
-        "Roofline",
+        say("catalogue.roofline_title"),
         "roofline",
         "explorer.labs.roofline.page",
         say("catalogue.roofline"),

@@ -49,7 +49,7 @@ def choose_model(*, default: str = "Llama 3.1 8B", needs_weights: bool = True) -
     needs_weights  whether a model of which only the cache is known will not do
     """
     sources = [BY_NAME, LOADED, PASTED] + ([] if runtime().hosting.is_hosted else [HUB])
-    source = controls.choice("Model", sources, url="from", default=BY_NAME)
+    source = controls.choice(say("model_choice.model"), sources, url="from", default=BY_NAME)
     try:
         chosen = _chosen(source, default)
     except LoupeError as error:
@@ -81,7 +81,7 @@ def _chosen(source: str, default: str) -> ChosenModel | None:
         return _pasted()
     if source == HUB:
         return _from_hub()
-    name = controls.choice("Name", list(NAMED), url="model", default=default)
+    name = controls.choice(say("model_choice.name"), list(NAMED), url="model", default=default)
     return ChosenModel(name, NAMED[name].shape, NAMED[name].source)
 
 

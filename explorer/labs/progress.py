@@ -174,7 +174,7 @@ def _watch(key: str, meanwhile: Callable[[], None]) -> None:
         st.rerun()
     with st.container(horizontal=True, vertical_alignment="center"):
         st.progress(job.fraction, _words(job))
-        if st.button("Stop", key=f"{key}_stop", disabled=job.is_stopped):
+        if st.button(say("progress.stop"), key=f"{key}_stop", disabled=job.is_stopped):
             job.is_stopped = True
     meanwhile()
 

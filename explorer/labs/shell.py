@@ -119,7 +119,7 @@ def fold(title: str, *, key: str, controls: tuple[str, ...] = ()) -> ExpanderCon
 
 def more(key: str, controls: tuple[str, ...]) -> DeltaGenerator:
     """The controls that are seldom needed, folded away; a link with one of them opens it."""
-    return st.expander("More", _is_linked(key, controls), key=key)
+    return st.expander(say("shell.more"), _is_linked(key, controls), key=key)
 
 
 def _is_linked(key: str, controls: tuple[str, ...]) -> bool:

@@ -51,7 +51,7 @@ def _ask_for_key(key: str) -> bool:
         st.space("large")
         st.subheader(say("class_page.host"), anchor=False)
         with st.form("host_key", border=False):
-            given = st.text_input("Key", type="password", autocomplete="current-password")
+            given = st.text_input(say("class_page.key"), type="password", autocomplete="current-password")
             asked = st.form_submit_button(say("class_page.show"))
         if not asked:
             return False
@@ -98,7 +98,7 @@ def _numbers(there: Runtime, now: ClassNow) -> None:
         st.metric(say("class_page.tokens"), format_count(now.tokens), border=True)
         st.metric(say("class_page.rate"), f"{now.tokens_per_s:.1f}", border=True, help=say("class_page.rate_hint"))
         st.metric(say("class_page.keys_values"), format_bytes(now.kv_bytes), border=True, help=bytes_help(now, most))
-        st.metric("Evictions", format_count(now.evictions), border=True, help=evictions_help(now))
+        st.metric(say("class_page.evictions"), format_count(now.evictions), border=True, help=evictions_help(now))
 
 
 def bytes_help(now: ClassNow, most: int) -> str:

@@ -17,10 +17,10 @@ say = words_beside(__file__)
 def pages(*, has_class_page: bool) -> dict[str, list[Page]]:
     """Pages by heading, as `st.navigation` takes them. The class page has an address and no entry: it is the host's."""
     alone = [
-        st.Page(step.page, title="Step", default=True),
-        st.Page(lessons.page, title="Lessons", url_path="lessons", help=say("menu.lessons_help")),
+        st.Page(step.page, title=say("menu.step"), default=True),
+        st.Page(lessons.page, title=say("menu.lessons"), url_path="lessons", help=say("menu.lessons_help")),
         catalogue.as_page(catalogue.CLAIMS),
-        st.Page(glossary.page, title="Glossary", url_path="glossary", help=say("menu.glossary_help")),
+        st.Page(glossary.page, title=say("menu.glossary"), url_path="glossary", help=say("menu.glossary_help")),
     ]
     if has_class_page:
         alone.append(st.Page(class_page.page, title=say("menu.class_title"), url_path="class", visibility="hidden"))

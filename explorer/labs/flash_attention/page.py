@@ -49,9 +49,11 @@ def page() -> None:
 def _walk(session: DecodeSession) -> None:
     info, records = session.engine.info, session.records
     with st.container(horizontal=True, key="walk_controls"):
-        step = controls.whole("Step", url="step", default=len(records) - 1, low=0, high=len(records) - 1)
-        layer = controls.whole("Layer", url="layer", default=info.num_layers // 2, low=0, high=info.num_layers - 1)
-        head = controls.whole("Head", url="head", default=0, low=0, high=info.num_heads - 1)
+        step = controls.whole(say("page.step"), url="step", default=len(records) - 1, low=0, high=len(records) - 1)
+        layer = controls.whole(
+            say("page.layer"), url="layer", default=info.num_layers // 2, low=0, high=info.num_layers - 1
+        )
+        head = controls.whole(say("page.head"), url="head", default=0, low=0, high=info.num_heads - 1)
         record = records[step]
         least = walking.smallest_tile(record.kv_len)
         size = controls.whole(
@@ -133,7 +135,7 @@ def _traffic(session: DecodeSession | None, stage: shell.Stage) -> None:
     with stage.controls:
         length = controls.whole(say("page.prompt"), url="n", default=4096, low=1, high=10_000_000)
         width = controls.whole(say("page.width"), url="d", default=_head_dim(session), low=1, high=1024)
-        dtype = controls.choice("Numbers", list(DTYPES), url="dtype", default="bfloat16")
+        dtype = controls.choice(say("page.dtype"), list(DTYPES), url="dtype", default="bfloat16")
         query_rows = controls.choice(say("page.query_rows"), QUERY_ROWS, url="rows", default=128)
         tile_keys = controls.choice(say("page.tile_keys"), QUERY_ROWS, url="columns", default=128)
     setting = traffic.Setting(width, DTYPES[dtype], query_rows, tile_keys)

@@ -77,7 +77,7 @@ def memory_bar(room: Room, context: int, place: str) -> Bars:
         Part(say("answer.left", left=number_text(left, "B")), left, say("answer.left_detail"), "accent", hollow=True),
         Part(say("answer.free", kept=number_text(kept, "B")), kept, say("answer.free_detail"), "mute", hollow=True),
     )
-    return Bars("Memory", (Bar(place, parts, number_text(room.memory, "B")),))
+    return Bars(say("answer.memory"), (Bar(place, parts, number_text(room.memory, "B")),))
 
 
 def by_length(room: Room, context: int, ways: Sequence[Kind]) -> Plot:

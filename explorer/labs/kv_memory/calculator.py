@@ -47,7 +47,7 @@ def settings(chosen: ChosenModel) -> Settings:
     kv = controls.choice(say("calculator.cache_as"), list(PRECISIONS), url="kv", default="bf16")
     with shell.more("kv_more", ("w", "n", "use")):
         weights = controls.choice(say("calculator.weights_as"), list(PRECISIONS), url="w", default="bf16")
-        count = controls.whole("Devices", url="n", default=1, low=1, high=4096)
+        count = controls.whole(say("calculator.devices_label"), url="n", default=1, low=1, high=4096)
         usable = controls.slider(
             say("calculator.usable"),
             url="use",

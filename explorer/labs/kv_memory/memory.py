@@ -85,11 +85,11 @@ def parts(use: MemoryUse, *, all_live: int, all_reserved: int, shared: int) -> t
     """
     known = use.weight_bytes + all_reserved + shared + use.capture_bytes
     found = (
-        Part("weights", use.weight_bytes, say("memory.weights_says")),
+        Part(say("memory.weights"), use.weight_bytes, say("memory.weights_says")),
         Part(say("memory.caches_live"), all_live, say("memory.caches_live_says")),
         Part(say("memory.caches_reserved"), all_reserved - all_live, say("memory.caches_reserved_says")),
         Part(say("memory.shared"), shared, say("memory.shared_says")),
-        Part("captures", use.capture_bytes, say("memory.capture_says")),
+        Part(say("memory.captures"), use.capture_bytes, say("memory.capture_says")),
     )
     if use.process_bytes is None:
         return found

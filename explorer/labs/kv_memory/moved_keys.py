@@ -54,7 +54,7 @@ def _token(session: DecodeSession, words: str) -> int | None:
 
 def _picture(session: DecodeSession, change: KeyChange) -> None:
     side = cache_pictures.SIDES.index(
-        controls.choice("Show", cache_pictures.SIDES, url="side", default="keys", style="segments")
+        controls.choice(say("moved_keys.show"), cache_pictures.SIDES, url="side", default="keys", style="segments")
     )
     labels = bridge.token_labels(session.engine, change.token_ids)
     safe = [charts.plain(label) for label in labels]

@@ -57,12 +57,12 @@ class Case:
 def ask() -> Case | None:
     """The controls; None where they give nothing to compute, and the page says why."""
     model = choose_model()
-    weights = controls.choice("Weights", list(PRECISIONS), url="w", default="bf16")
+    weights = controls.choice(say("anywhere.weights"), list(PRECISIONS), url="w", default="bf16")
     machine = _machine(weights)
     with shell.more("pd_more", ("cl", "cs", "devices", "kv")):
         long = controls.whole(say("anywhere.long"), url="cl", default=500, low=1, high=MOST)
         short = controls.whole(say("anywhere.short"), url="cs", default=20, low=1, high=MOST)
-        devices = controls.whole("Devices", url="devices", default=1, low=1, high=10_000)
+        devices = controls.whole(say("anywhere.devices"), url="devices", default=1, low=1, high=10_000)
         cache = controls.choice(say("anywhere.cache_as"), list(PRECISIONS), url="kv", default="bf16")
     if model is None or machine is None:
         return None
@@ -104,7 +104,7 @@ def _machine(weights: str) -> Machine | None:
     """The machine's rates for these weights; None where no rate of arithmetic is published, and the page says so."""
     measured = here.remembered()
     options = [*HARDWARE, *([HERE] if measured else [])]
-    picked = controls.choice("Machine", options, url="on", default="H100 SXM")
+    picked = controls.choice(say("anywhere.machine"), options, url="on", default="H100 SXM")
     if picked == HERE and measured is not None:
         return Machine(measured, "measured", 0, 1)
     device = HARDWARE[picked]

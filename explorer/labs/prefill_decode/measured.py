@@ -76,8 +76,10 @@ def show(engine: LLMEngine, hosting: Hosting) -> None:
     most_new = MOST_NEW_IN_A_CLASS if hosting.is_hosted else MOST
     place = st.container()
     with st.container(horizontal=True, key="measure_controls"):
-        long = controls.whole("Long", url="long", default=min(200, most_new), low=1, high=min(most, most_new))
-        short = controls.whole("Short", url="short", default=20, low=1, high=min(most, most_new))
+        long = controls.whole(
+            say("measured.long"), url="long", default=min(200, most_new), low=1, high=min(most, most_new)
+        )
+        short = controls.whole(say("measured.short"), url="short", default=20, low=1, high=min(most, most_new))
     asked = st.session_state[_ASKED] = Asked(engine.info.id, long, short)
     with place:
         times = progress.task(

@@ -40,7 +40,7 @@ def precision_of(shape: ModelShape) -> str:
 
 def rates() -> Rates | None:
     """The machine picked; None where this one was not measured yet."""
-    picked = controls.choice("Hardware", [*HARDWARE, HERE], url="on", default="H100 SXM")
+    picked = controls.choice(say("choices.hardware"), [*HARDWARE, HERE], url="on", default="H100 SXM")
     if picked != HERE:
         return published(HARDWARE[picked])
     engine = live.loaded_engine()
@@ -69,13 +69,15 @@ def _amount(lever: str) -> dict[str, object]:
     if lever in ("weights", "cache"):
         default = "int4, groups of 64" if lever == "weights" else "fp8"
         assert set(FAST) <= set(PRECISIONS)
-        return {lever: controls.choice("precision", list(FAST), url=lever[0], default=default)}
+        return {lever: controls.choice(say("choices.precision"), list(FAST), url=lever[0], default=default)}
     if lever in ("devices", "batch"):
         rungs = [2, 4, 8, 16, 32, 64] if lever == "devices" else [2**i for i in range(1, 12)]
         default_rung = 8 if lever == "devices" else 64
         return {lever: controls.ladder(say("choices.how_many"), rungs, url=lever[0], default=default_rung)}
     if lever == "attention":
-        return {lever: controls.choice("kind", list(ATTENTIONS), url="a", default="latent", hint=LATENT_HINT)}
+        return {
+            lever: controls.choice(say("choices.kind"), list(ATTENTIONS), url="a", default="latent", hint=LATENT_HINT)
+        }
     return {
         "drafted": controls.whole(say("choices.drafted"), url="k", default=4, low=1, high=16),
         "acceptance": controls.slider(say("choices.accepted"), url="p", default=0.8, low=0, high=1, step=0.05),

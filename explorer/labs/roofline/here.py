@@ -74,7 +74,7 @@ def _machine(engine: LLMEngine) -> Rates | None:
             number_text(multiply.best, "FLOP/s"),
             say("here.median", median=number_text(multiply.median, "FLOP/s")),
         )
-        number_card("ridge", say("here.ridge", ridge=f"{found.ridge:.3g}"), say("here.below"))
+        number_card(say("here.ridge_name"), say("here.ridge", ridge=f"{found.ridge:.3g}"), say("here.below"))
     return measured(found)
 
 

@@ -21,7 +21,7 @@ STEPS = (16, 32, 64, 128)
 
 def page() -> None:
     """The whole lab, from what could run anywhere to what runs here."""
-    shell.lab("Roofline", say("page.question"))
+    shell.lab(say("page.title"), say("page.question"))
     anywhere(shell.stage())
     _examples()
     here()
@@ -47,8 +47,8 @@ def _two_precisions() -> None:
         st.text(say("page.already", name=engine.info.name))
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        prompt = controls.text("Prompt", url="t", default="The cat sat", most=300)
-        steps = controls.choice("Steps", STEPS, url="steps", default=32)
+        prompt = controls.text(say("page.prompt"), url="t", default="The cat sat", most=300)
+        steps = controls.choice(say("page.steps"), STEPS, url="steps", default=32)
     pool = runtime().pool
     begin = two_precisions.begin(engine, pool.start, pool.config, prompt, steps)
     pair = progress.task("precisions", say("page.run"), begin, inputs=(engine.info.id, prompt, steps))

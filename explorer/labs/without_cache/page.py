@@ -157,7 +157,7 @@ def _counts(engine: LLMEngine, paid: Bill) -> None:
     st.text(words.counted(paid))
     quantities = [q for q in QUANTITIES if q != "ms" and (q != "flops" or knows_arithmetic(engine.info.shape))]
     quantity = controls.choice(
-        "Count", quantities, url="count", default="positions", words=lambda q: COUNTED[q], style="segments"
+        say("page.count"), quantities, url="count", default="positions", words=lambda q: COUNTED[q], style="segments"
     )
     _two_charts(paid, quantity, log=False)
     source("computed" if quantity == "flops" else "measured", _origin(engine, paid, quantity))

@@ -67,11 +67,11 @@ def bounds(hosting: Hosting, prefill_chunk: int) -> Bounds:
 def ask(engine: LLMEngine, hosting: Hosting) -> Setup | None:
     """The controls. None where there is nothing to race over yet, and the page says what to do."""
     limits = bounds(hosting, engine.config.prefill_chunk)
-    source = controls.choice("Prompt", [HERE, ON_STEP], url="from", default=HERE)
+    source = controls.choice(say("setup.prompt"), [HERE, ON_STEP], url="from", default=HERE)
     new_tokens = controls.whole(
         say("setup.new_tokens"), url="n", default=48, low=1, high=limits.new_tokens, hint=say("setup.new_tokens_hint")
     )
-    draw = controls.choice("Sampling", [GREEDY, SAME_U], url="draw", default=GREEDY)
+    draw = controls.choice(say("setup.sampling"), [GREEDY, SAME_U], url="draw", default=GREEDY)
     sampling, seed = SamplingParams(temperature=0), 0
     if source == ON_STEP:
         session = live.session_or_offer(say("setup.needs"))
@@ -97,11 +97,13 @@ def ask(engine: LLMEngine, hosting: Hosting) -> Setup | None:
 
 def _typed(engine: LLMEngine, hosting: Hosting, draw: str) -> tuple[tuple[int, ...], SamplingParams, int] | None:
     """The ids of a prompt typed here, or None with the reason on the page."""
-    text = controls.text("Text", url="prompt", default="The cat sat")
+    text = controls.text(say("setup.text"), url="prompt", default="The cat sat")
     sampling, seed = SamplingParams(temperature=0), 0
     if draw == SAME_U:
         sampling = SamplingParams()
-        seed = controls.whole("Seed", url="seed", default=0, low=0, high=2**31, hint=say("setup.same_u_hint"))
+        seed = controls.whole(
+            say("setup.seed"), url="seed", default=0, low=0, high=2**31, hint=say("setup.same_u_hint")
+        )
     try:
         hosting.require_length(len(text))
         prompt = bridge.encode(engine, text, "raw")

@@ -356,7 +356,7 @@ def test_a_doubt_stands_above_the_numbers_and_none_is_to_the_byte():
     config = {**NAMED["Llama 3.1 8B"].config, "num_kv_shared_layers": 4}
     page = opened(**{"from": "a config", "config": json.dumps(config)})
     assert "keeps ≈ 131 kB per token" in answer_of(page)
-    assert next(iter(unfold(page, "kv_numbers").table[0].value["bytes"])).startswith("Not to the byte")
+    assert next(iter(unfold(page, "kv_numbers").table[0].value["bytes"])).startswith("Not exact: ")
     assert "num_kv_shared_layers: not known of a llama" in words(page)
     assert "131,072 B per token" not in "".join(caption.value for caption in page.caption)
 

@@ -163,7 +163,7 @@ def test_the_batch_at_which_linear_layers_turn_is_drawn():
     assert curve.critical == 296  # the first above 989.4e12 ÷ 3.35e12 = 295.34
     assert curve.context == pytest.approx(1476, abs=1)
     figure = figures.batch_curves(curve, COLOURS)
-    assert figure.data[-1].name == "linear layers turn at batch 296"
+    assert figure.data[-1].name == "linear layers are compute-bound from batch 296"
     assert all(strict <= general * (1 + 1e-9) for strict, general in zip(curve.strict, curve.general, strict=True))
 
 

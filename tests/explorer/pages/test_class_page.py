@@ -70,7 +70,7 @@ def test_who_is_there_in_one_line(classroom, clock):
     reap(classroom)
     settle(gone.tab.workspace.engine)
     line = class_page.headline(class_now(classroom), classroom.hosting.max_sessions)
-    assert line == "1 of 30 places taken · 0 in line · 1 asleep, rebuilt on touch · engine: well"
+    assert line == "1 of 30 places taken · 0 in line · 1 without a cache, rebuilt when used · engine: well"
 
 
 def test_nothing_of_a_student_is_in_it(classroom):
