@@ -74,7 +74,7 @@ export class LessonRail {
     this.then.replaceChildren(...(scene.then ? spanNodes(scene.then) : []));
     this.backButton.disabled = index === 0;
     this.isLast = index === lesson.scenes.length - 1;
-    this.node.dataset.scene = index + 1;
+    Object.assign(this.node.dataset, { scene: index + 1, waiting: true }); // until it is drawn
     this.body.scrollTop = 0;
     this.isNew = true;
   }
