@@ -60,6 +60,11 @@ def main() -> None:
                 step_page.step(7)
                 step_page.page.wait_for_timeout(600)  # nothing is moving any more
                 step_page.page.screenshot(path=DOCS / f"step-{theme}.png")
+        with _opened(browser, url, STILL, "light") as step_page:
+            step_page.open("/?lesson=the-cat-sat&scene=6")
+            step_page.page.locator(".lesson-choice").last.click()
+            step_page.page.wait_for_timeout(600)
+            step_page.page.screenshot(path=DOCS / "lesson.png")
         with _opened(browser, url, FILM, "dark") as step_page:
             _filmed(step_page, _scene).save(DOCS / "a-run.webp", FILM_S)
         browser.close()

@@ -48,7 +48,7 @@ class TimingPanel {
 
   #stats() {
     this.stats = {};
-    const legend = TIMING_PARTS.map(({ name, says }) => make('span.lp-key', { title: says }, make('i', { data: { part: name } }), name));
+    const legend = TIMING_PARTS.map(({ name, field, says }) => make('span.lp-key', { title: says }, make('i', { data: { part: field } }), name));
     for (const name of ['token', 'rate', 'prefill', 'prefillRate']) this.stats[name] = make('b');
     const { token, rate, prefill, prefillRate } = this.stats;
     const numbers = [['median ', token, '/token'], [rate, ' tokens/s'], ['prefill ', prefill, ', ', prefillRate]]
