@@ -16,7 +16,7 @@ from explorer.workspace.examples import PromptMode
 
 Act = Literal[
     "prefill", "step", "slow", "play", "look", "open", "close", "set", "force", "rewind", "fork", "again", "samples",
-    "undo", "check", "triangle", "measure",
+    "check", "triangle", "measure",
 ]  # fmt: skip
 
 WINDOWS = (
@@ -223,7 +223,6 @@ _READERS: Mapping[str, Callable[[str], Action]] = {
     "rewind": _rewind,
     "fork": _alone("fork"),
     "sample": _sample,
-    "undo": _alone("undo"),
     "check": _alone("check"),
     "triangle": _alone("triangle"),
     "measure": _alone("measure"),

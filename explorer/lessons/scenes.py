@@ -103,7 +103,13 @@ class _Reader:
             tour=self._tour(by_name.get("tour")),
         )
         self._length(made, line, then)
+        self._guesses(made, line)
         return made
+
+    def _guesses(self, scene: Scene, line: int) -> None:
+        said = [span.text for text in (*scene.text, scene.then) for span in text if span.kind == "value"]
+        if any(name.startswith("guess.") for name in said) and not (scene.ask and scene.ask.kind == "guess"):
+            self.blame(line, "{guess.…} is what the reader typed: it needs a guess in the same scene.")
 
     def _length(self, scene: Scene, line: int, then: _Key | None) -> None:
         said = sum(count_words(part) for part in scene.text) + (count_words(scene.ask.question) if scene.ask else 0)

@@ -70,7 +70,8 @@ def _answer(ask: Ask) -> str:
         return escape(say("sheet.guess_answer"))
     if ask.kind == "choose":
         return next(_prose(choice.text) for choice in ask.choices if choice.right)
-    return _live(ask.answer) if isinstance(ask.answer, str) else f"{ask.answer:g}"
+    right = _live(ask.answer) if isinstance(ask.answer, str) else f"{ask.answer:g}"
+    return f"{right}{escape(say('sheet.within', share=f'{ask.within:.0%}'))}" if ask.within else right
 
 
 def _live(name: str) -> str:

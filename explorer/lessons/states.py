@@ -104,8 +104,6 @@ def after(state: RunState, action: Action, *, has_run: bool) -> RunState:
         return _rewound(state, action.step)
     if action.act == "look" and isinstance(action.step, int) and action.step > state.steps:
         raise CannotBe(f"There is no step {action.step} to look at: the run has {state.steps}.")
-    if action.act == "undo":
-        raise CannotBe("What Undo brings back depends on the reader. Use rewind or prefill.")
     return state
 
 

@@ -37,7 +37,6 @@ const ACTS = {
   fork: () => say('lesson.you_fork'),
   again: () => say('lesson.you_again'),
   samples: () => say('lesson.you_samples'),
-  undo: () => say('lesson.you_undo'),
   check: () => say('lesson.you_check'),
   measure: () => say('lesson.you_measure'),
   triangle: () => say('lesson.you_triangle'),

@@ -5,7 +5,7 @@
  *
  *   {act: 'step', n} {act: 'prefill', prompt, mode, afresh} {act: 'slow'} {act: 'play', n} {act: 'look', step, layer, head, token}
  *   {act: 'open', name} {act: 'close'} {act: 'set', sampling, stop, seed, solo} {act: 'force', text} {act: 'rewind', step}
- *   {act: 'fork'} {act: 'again'} {act: 'samples'} {act: 'undo'} {act: 'check'} {act: 'triangle'} {act: 'measure'}
+ *   {act: 'fork'} {act: 'again'} {act: 'samples'} {act: 'check'} {act: 'triangle'} {act: 'measure'}
  */
 
 import { reducedMotion } from '../drawing/canvas.js';
@@ -32,11 +32,11 @@ const OPENED = {
 const PRESSED = { again: '[data-trial="again"]', samples: '[data-trial="hundred"]', triangle: '.lp-triangle' };
 
 /** Acts that change the run; all others only show something. */
-export const RUN_ACTS = ['prefill', 'step', 'slow', 'play', 'set', 'force', 'rewind', 'fork', 'undo'];
+export const RUN_ACTS = ['prefill', 'step', 'slow', 'play', 'set', 'force', 'rewind', 'fork'];
 
 export class LessonActs {
   #pressed = new Set();
-  #before = {}; // how many branches there were, and what Undo would have brought back
+  #before = {}; // how many branches there were
 
   /** @param {HTMLElement} root the page @param {{open: Object<string, () => void>, slow: () => void,
    *   use: (sampling: object) => Promise<void>}} tools */
@@ -50,9 +50,9 @@ export class LessonActs {
 
   /** A scene begins: what was pressed before does not count. */
   begin() {
-    const { session, undo } = this.store;
+    const { session } = this.store;
     this.#pressed.clear();
-    this.#before = { branches: session?.branches?.length ?? 0, undo: undo?.number ?? null };
+    this.#before = { branches: session?.branches?.length ?? 0 };
   }
 
   /** @param {object} end the state in which the scene ends */
@@ -65,7 +65,6 @@ export class LessonActs {
     if (act === 'check') return ['passed', 'failed'].includes(root.querySelector('.checks-badge')?.dataset.state);
     if (act === 'measure') return store.machine !== null;
     if (act === 'fork') return (store.session?.branches?.length ?? 0) > this.#before.branches;
-    if (act === 'undo') return (store.undo?.number ?? null) !== this.#before.undo && fitsState(store, end);
     if (act in PRESSED) return this.#pressed.has(act);
     if (!fitsState(store, end) || 'beat' in root.dataset) return false;
     return act !== 'rewind' || store.newest === end.steps;

@@ -61,6 +61,8 @@ BROKEN = [
     ("- show: tokens, cache", "- show: tokens, cach", "There is no place 'cach'. Did you mean cache?"),
     ("- you: step", "- you: look at step 7", "There is no step 7 to look at: the run has 0"),
     ("- you: step", "- you: rewind to 3", "There is nothing to rewind"),
+    ("- then: It is {step.token}, see [more](https://example.org/a).", "- then: {guess.rank}", "it needs a guess"),
+    ("- you: step", "- you: undo", "There is no act 'undo'"),
     ("- you: step", "- you: set warmth 3", "There is no setting 'warmth'"),
     ("- you: step", "- you: set temperature -1", "temperature must be 0 or more, got -1.0"),
     ("- you: step", "- you: force mat", "force needs a text between quotes"),
