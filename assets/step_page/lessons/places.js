@@ -60,13 +60,16 @@ export class Spotlight {
     return names.map((name) => LESSON_PLACES[name]?.panel).find(Boolean) ?? null;
   }
 
-  /** What can be seen for a good part stays where it is. */
+  /** What can be seen for a good part stays where it is. On a phone the lesson's sheet covers the lower part of the view. */
   #bringIntoView() {
+    const lesson = this.root.querySelector('.lesson').getBoundingClientRect();
+    const isSheet = lesson.width > 0.8 * innerWidth;
+    const foot = isSheet ? lesson.top : innerHeight - SAFE;
     const isHidden = (node) => {
       const { top, bottom, height } = node.getBoundingClientRect();
-      return Math.min(bottom, innerHeight - SAFE) - Math.max(top, SAFE) < Math.min(height, SEEN_ENOUGH);
+      return Math.min(bottom, foot) - Math.max(top, SAFE) < Math.min(height, SEEN_ENOUGH);
     };
-    this.#nodes().filter(isHidden).at(-1)?.scrollIntoView({ block: 'nearest', behavior: 'smooth' });
+    this.#nodes().filter(isHidden).at(-1)?.scrollIntoView({ block: isSheet ? 'start' : 'nearest', behavior: 'smooth' });
   }
 
   #nodes() {
