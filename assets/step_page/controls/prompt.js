@@ -96,7 +96,7 @@ export class PromptRow {
     this.question.draw();
     const session = store.recording ? null : store.session; // a recorded run is nobody's: the box begins as without one
     const source = [session, store.link, store.examples[0]].find((one) => one?.prompt);
-    const key = `${session?.sid}/${session?.branch}/${source?.prompt}`;
+    const key = `${session?.sid}/${session?.branch}/${source?.mode}/${source?.prompt}`;
     if (!source || key === this.shown || (this.edited && this.text !== '')) return;
     this.shown = key;
     this.#fill(source.prompt ?? '', source.mode ?? 'raw');

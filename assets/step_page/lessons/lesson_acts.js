@@ -67,6 +67,7 @@ export class LessonActs {
     if (act === 'fork') return (store.session?.branches?.length ?? 0) > this.#before.branches;
     if (act in PRESSED) return this.#pressed.has(act);
     if (!fitsState(store, end) || 'beat' in root.dataset) return false;
+    if (action.solo !== undefined && store.settings.solo !== action.solo) return false;
     return act !== 'rewind' || store.newest === end.steps;
   }
 
