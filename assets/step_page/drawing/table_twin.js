@@ -34,11 +34,34 @@ const isNumeric = (text) => /^(?=.*\d)[<>~+−-]?[\d.,]+(e-?\d+)?\s?(%|[a-zA-Z]+
 /** Tabs and line ends inside a cell would break the copy into more cells. */
 const tsvCell = (cell) => cellText(cell).replace(/[\t\r\n]+/g, ' ');
 
+/** A cell of a CSV file (RFC 4180). What a spreadsheet would take for a formula is told by an apostrophe that it is none. */
+export function csvCell(cell) {
+  const text = cellText(cell).replace(/\r\n?/g, '\n');
+  const safe = /^[=@\t]/.test(text) || (/^[+-]/.test(text) && !isNumeric(text)) ? `'${text}` : text;
+  return /[",\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** "KV cache after step 3, layer 10" -> "kv-cache-after-step-3-layer-10.csv" */
+export function csvName(caption) {
+  const name = caption.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-+|-+$/g, '').slice(0, 60);
+  return `${name || 'table'}.csv`;
+}
+
+/** A button that saves what `csv()` returns under the table's name. */
+function saveButton(csv, caption) {
+  const save = () => {
+    const address = URL.createObjectURL(new Blob(['\ufeff', csv()], { type: 'text/csv;charset=utf-8' }));
+    make('a', { href: address, download: csvName(caption) }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 10_000);
+  };
+  return make('button.small-button.twin-save', { title: say('table_twin.save_title'), onclick: save }, icon('down', 14), say('table_twin.save'));
+}
+
 /**
  * @param {(string|{label: string})[]} columns
  * @param {(string|number|Node)[][]} rows
  * @param {string} [caption]
- * @returns {HTMLElement} a scrolling figure with a table and a copy button
+ * @returns {HTMLElement} a scrolling figure with a table, and buttons to copy it and to save it
  */
 export function tableTwin(columns, rows, caption = '') {
   const labels = columns.map((column) => column.label ?? column);
@@ -61,11 +84,12 @@ export function tableTwin(columns, rows, caption = '') {
     make('thead', {}, head),
     keepFromTranslators(make('tbody', {}, ...body)),
   );
+  const csv = () => [labels, ...rows].map((row) => row.map(csvCell).join(',')).join('\r\n');
   const tsv = () => [labels, ...rows].map((row) => row.map(tsvCell).join('\t')).join('\n');
   return make(
     'figure.twin-figure',
     {},
     make('div.twin-scroll', { tabIndex: 0, role: 'region', 'aria-label': caption || say('table_twin.table') }, table),
-    copyButton(tsv),
+    make('div.twin-buttons', {}, copyButton(tsv), saveButton(csv, caption)),
   );
 }
