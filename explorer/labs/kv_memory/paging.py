@@ -106,7 +106,7 @@ def _draw(lengths: tuple[int, ...], block: int, most: int, room: Room) -> None:
         )
     shell.source(
         "computed",
-        say("paging.slots", each=each) + "; ".join(say("paging.rule", policy=p, rule=RULES[p]) for p in POLICIES),
+        "; ".join([say("paging.slots", each=each), *(say("paging.rule", policy=p, rule=RULES[p]) for p in POLICIES)]),
     )
     shell.source(
         "published",
