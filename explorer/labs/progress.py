@@ -183,9 +183,8 @@ def _words(job: Job) -> str:
     counted = (
         say("progress.counted", done=f"{job.done:,}", total=f"{job.total:,}") if job.total else say("progress.waiting")
     )
-    return say("progress.under_way", words=job.words, counted=counted).strip() + (
-        say("progress.stopping") if job.is_stopped else ""
-    )
+    now = say("progress.under_way", words=job.words, counted=counted).strip()
+    return say("progress.stopping", now=now) if job.is_stopped else now
 
 
 _all_jobs: dict[str, Jobs] = {}  # by owner; not in Streamlit's caches: those can be emptied

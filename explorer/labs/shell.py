@@ -103,17 +103,17 @@ def section(title: str, why: str = "") -> None:
         st.text(why)
 
 
-def details(title: str, *, key: str, controls: tuple[str, ...] = ()) -> DeltaGenerator | None:
-    """A part that is folded away; None while it is, and nothing of it is computed or drawn.
-
-    controls  the names in the URL of what stands in it: a link with one of them opens it
-    """
-    part = fold(title, key=key, controls=controls)
+def details(title: str, *, key: str) -> DeltaGenerator | None:
+    """A part that is folded away; None while it is, and nothing of it is computed or drawn."""
+    part = fold(title, key=key, controls=())
     return part if part.open else None
 
 
-def fold(title: str, *, key: str, controls: tuple[str, ...] = ()) -> ExpanderContainer:
-    """The same for controls that move the answer: they are drawn while it is folded too; `open` says what else is."""
+def fold(title: str, *, key: str, controls: tuple[str, ...]) -> ExpanderContainer:
+    """The same with controls in it. Draw those while it is folded too, so that a link keeps them; the rest if `open`.
+
+    controls  their names in the URL: a link with one of them opens it
+    """
     return st.expander(title, _is_linked(key, controls), key=key, on_change="rerun")
 
 

@@ -84,12 +84,8 @@ def _class() -> None:
 
 def headline(now: ClassNow, places: int) -> str:
     """Who is there, in one line."""
-    here = (
-        say("class_page.places", in_use=now.in_use, places=places)
-        if places
-        else say("class_page.in_use", in_use=now.in_use)
-    )
-    return say("class_page.here", here=here, in_line=now.in_line, asleep=now.asleep, words=now.engine.words)
+    rest = {"in_use": now.in_use, "in_line": now.in_line, "asleep": now.asleep, "engine": now.engine.words}
+    return say("class_page.places", **rest, places=places) if places else say("class_page.here", **rest)
 
 
 def _numbers(there: Runtime, now: ClassNow) -> None:
@@ -105,7 +101,8 @@ def bytes_help(now: ClassNow, most: int) -> str:
     """Of what the bytes are, and what bounds them."""
     runs = say("class_page.runs", runs=format_count(now.runs))
     budget = say("class_page.budget", most=format_bytes(most)) if most else ""
-    return say("class_page.cache_hint", runs=runs, budget=budget, prefix_bytes=format_bytes(now.prefix_bytes))
+    shared = say("class_page.shared_prompts", prefix_bytes=format_bytes(now.prefix_bytes))
+    return " ".join(sentence for sentence in (runs, budget, shared) if sentence)
 
 
 def evictions_help(now: ClassNow) -> str:
@@ -120,12 +117,9 @@ def _shared(now: ClassNow) -> None:
     for one in now.shared:
         with st.container(border=True, key=f"shared_{one.number}"):
             st.caption(
-                say(
-                    "class_page.student",
-                    number=one.number,
-                    steps=one.steps,
-                    word="step" if one.steps == 1 else "steps",
-                )
+                say("class_page.student_one", number=one.number)
+                if one.steps == 1
+                else say("class_page.student", number=one.number, steps=one.steps)
             )
             is_long = len(one.prompt) + len(one.text) > LONG_TEXT
             with st.container(height=LONG_HEIGHT if is_long else "content", border=False):

@@ -96,7 +96,7 @@ def _last_word(done: walking.Walk, dtype: str, step: int, layer: int, head: int)
     st.text(
         say(
             "page.walked",
-            tiles=_plural(tiles, "tile"),
+            tiles=say("page.one_tile") if tiles == 1 else say("page.tiles", count=f"{tiles:,}"),
             rescaled=done.rescaled,
             largest=f"{largest:.1e}",
             two_passes_off=f"{done.two_passes_off:.1e}",
@@ -106,11 +106,10 @@ def _last_word(done: walking.Walk, dtype: str, step: int, layer: int, head: int)
         st.text(say("page.sink"))
     if not done.inputs.visible.all():
         hidden = int((~done.inputs.visible).sum())
-        st.text(say("page.hidden", hidden=_plural(hidden, "key")))
-    copied = "" if dtype == "float32" else say("page.copied", dtype=dtype)
+        st.text(say("page.one_hidden") if hidden == 1 else say("page.hidden", hidden=f"{hidden:,}"))
+    of = {"step": step, "layer": layer, "head": head}
     shell.source(
-        "measured",
-        say("page.measured", step=step, layer=layer, head=head, copied=copied),
+        "measured", say("page.measured", **of) if dtype == "float32" else say("page.copied", **of, dtype=dtype)
     )
 
 
@@ -172,11 +171,3 @@ def _more(at: traffic.Traffic) -> str:
 
 def _head_dim(session: DecodeSession | None) -> int:
     return session.engine.info.head_dim if session is not None else 64
-
-
-def _plural(count: int, what: str) -> str:
-    return (
-        say("page.one", count=f"{count:,}", what=what)
-        if count == 1
-        else say("page.several", count=f"{count:,}", what=what)
-    )

@@ -26,23 +26,17 @@ def sentence(name: str, room: Room, context: int, place: str) -> Answer:
         "token": about + number_text(room.shape.kv_bytes_per_token(room.kv_bytes_each), "B"),
         "sequence": about + number_text(room.shape.kv_bytes(context, room.kv_bytes_each), "B"),
     }
-    words = say.unfilled("answer.keeps")
     if not room.knows_weights:
-        return Answer(f"{words}.", numbers, names)
+        return Answer(say.unfilled("answer.keeps"), numbers, names)
     numbers |= {"weights": about + number_text(room.weights, "B"), "usable": number_text(_usable(room), "B")}
     if room.for_caches <= 0:
-        words += say.unfilled("answer.no_room")
-        return Answer(words, numbers, names)
+        return Answer(say.unfilled("answer.no_room"), numbers, names)
     fit = room.sessions(context)
     if not fit:
         numbers |= {"longest": format_count(room.longest(1))}
-        return Answer(
-            say("answer.none_fits", words=words),
-            numbers,
-            names,
-        )
+        return Answer(say.unfilled("answer.none_fits"), numbers, names)
     numbers |= {"fit": about + format_count(fit)}
-    return Answer(say("answer.fit", words=words), numbers, names)
+    return Answer(say.unfilled("answer.fit"), numbers, names)
 
 
 def memory_bar(room: Room, context: int, place: str) -> Bars:
@@ -65,12 +59,9 @@ def memory_bar(room: Room, context: int, place: str) -> Bars:
     parts = (
         weights,
         Part(
-            say(
-                "answer.caches",
-                fit=format_count(fit),
-                word="sequence" if fit == 1 else "sequences",
-                caches=number_text(caches, "B"),
-            ),
+            say("answer.one_cache", caches=number_text(caches, "B"))
+            if fit == 1
+            else say("answer.caches", fit=format_count(fit), caches=number_text(caches, "B")),
             caches,
             say("answer.caches_detail", fit=format_count(fit), context=number_text(room.sequence(context), "B")),
         ),

@@ -73,28 +73,25 @@ def moved_words(change: KeyChange, side: int) -> str:
     if layers == 1:
         return first
     above, rounding = later[1:], change.rounding[side].max()
-    return (
+    rest = (
         say(
             "cache_pictures.all_moved",
-            first=first,
             layers=layers - 1,
             size=f"{above.size:,}",
             least=f"{above.min():.2g}",
-            middle=f"{np.median(above):.2g}",
+            median=f"{np.median(above):.2g}",
             most=f"{above.max():.2g}",
-            rounding=_rounding(rounding),
         )
         if (above > 0).all()
         else say(
             "cache_pictures.some_moved",
-            first=first,
             layers=layers - 1,
             moved=f"{int((above > 0).sum()):,}",
             size=f"{above.size:,}",
-            middle=f"{np.median(above):.2g}",
-            rounding=_rounding(rounding),
+            median=f"{np.median(above):.2g}",
         )
     )
+    return f"{first} {rest} {_rounding(rounding)}"
 
 
 def _rounding(most: float) -> str:

@@ -78,8 +78,8 @@ def show(chosen: ChosenModel, asked: Settings, stage: shell.Stage) -> None:
         each = say(
             "calculator.per_token", formula=own_kind(room.shape).formula, kv_bytes_each=f"{room.kv_bytes_each:g}"
         )
-        rest = say("calculator.room", room=_fit_formula(room, context)) if room.knows_weights else ""
-        shell.answer(answer.sentence(chosen.name, room, context, asked.place), "computed", each + rest, terms=KV_TERMS)
+        origin = f"{each}; {_fit_formula(room, context)}" if room.knows_weights else each
+        shell.answer(answer.sentence(chosen.name, room, context, asked.place), "computed", origin, terms=KV_TERMS)
         for said in chosen.shape.remarks:
             st.text(f"{said[0].upper()}{said[1:]}.")
         if not room.knows_weights:
@@ -144,7 +144,9 @@ def _numbers(chosen: ChosenModel, room: Room, context: int) -> None:
             "computed",
             say("calculator.formula", name=way.name, formula=way.formula, kv_bytes_each=f"{room.kv_bytes_each:g}"),
         )
-    shell.source("published", say("calculator.model", name=chosen.name, source=chosen.source) + _assumed(chosen))
+    assumed = [say("calculator.assumed", words=words) for words in chosen.shape.assumed]
+    published = say("calculator.model", name=chosen.name, source=chosen.source)
+    shell.source("published", "; ".join([published, *assumed]))
 
 
 def _fit_formula(room: Room, context: int) -> str:
@@ -156,10 +158,6 @@ def _fit_formula(room: Room, context: int) -> str:
         context=number_text(room.sequence(context), "B"),
         block=room.block,
     )
-
-
-def _assumed(chosen: ChosenModel) -> str:
-    return "".join(say("calculator.assumed", words=words) for words in chosen.shape.assumed)
 
 
 def _fit(room: Room, context: int) -> None:

@@ -61,8 +61,9 @@ def verdict(use: MemoryUse) -> str:
     if use.kv_formula_bytes == use.kv_live_bytes:
         return say("memory.agree", kv_live_bytes=f"{use.kv_live_bytes:,}")
     more, less = sorted((use.kv_formula_bytes, use.kv_live_bytes), reverse=True)
-    who = say("memory.tensors_more") if use.kv_live_bytes > use.kv_formula_bytes else say("memory.formula_more")
-    return say("memory.disagree", who=who, more=f"{more - less:,}", times=f"{more / less:.3f}")
+    by = {"more": f"{more - less:,}", "times": f"{more / less:.3f}"}
+    is_more = use.kv_live_bytes > use.kv_formula_bytes
+    return say("memory.tensors_more", **by) if is_more else say("memory.formula_more", **by)
 
 
 def window_words(shape: ModelShape, tokens: int, live: int, bytes_each: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -22,11 +23,28 @@ say = words_beside(__file__)
 CONTROLS = ("first", "side")  # their names in the URL
 
 
-def show(session: DecodeSession) -> None:
-    """The claim, the control, the button, the picture."""
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What the controls ask for: the text of the first token to be, and the side to show, keys or values."""
+
+    first: str
+    side: str
+
+
+def ask() -> Change:
+    """The claim and the controls."""
     st.text(say("moved_keys.what"))
-    words = controls.text(say("moved_keys.first_token"), url="first", default="A", most=100)
-    token_id = _token(session, words)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        first = controls.text(say("moved_keys.first_token"), url="first", default="A", most=100)
+        side = controls.choice(
+            say("moved_keys.show"), cache_pictures.SIDES, url="side", default="keys", style="segments"
+        )
+    return Change(first, side)
+
+
+def show(session: DecodeSession, asked: Change) -> None:
+    """The button and the picture."""
+    token_id = _token(session, asked.first)
     if token_id is None:
         return
     first = bridge.token_labels(session.engine, [session.recipe.token_ids[0], token_id])
@@ -41,7 +59,7 @@ def show(session: DecodeSession) -> None:
         "moved keys", say("moved_keys.change", before=first[0], after=first[1]), begin, inputs=inputs
     )
     if change is not None:
-        _picture(session, change)
+        _picture(session, change, cache_pictures.SIDES.index(asked.side))
 
 
 def _token(session: DecodeSession, words: str) -> int | None:
@@ -52,10 +70,7 @@ def _token(session: DecodeSession, words: str) -> int | None:
         return None
 
 
-def _picture(session: DecodeSession, change: KeyChange) -> None:
-    side = cache_pictures.SIDES.index(
-        controls.choice(say("moved_keys.show"), cache_pictures.SIDES, url="side", default="keys", style="segments")
-    )
+def _picture(session: DecodeSession, change: KeyChange, side: int) -> None:
     labels = bridge.token_labels(session.engine, change.token_ids)
     safe = [charts.plain(label) for label in labels]
     st.text(cache_pictures.moved_words(change, side))

@@ -20,10 +20,11 @@ def page() -> None:
     if chosen is not None and asked is not None:
         calculator.show(chosen, asked, stage)
         calculator.more(chosen, asked)
-        part = shell.details(say("page.allocation"), key="kv_paging", controls=paging.CONTROLS)
-        if part:
-            with part:
-                paging.show(asked.room)
+        part = shell.fold(say("page.allocation"), key="kv_paging", controls=paging.CONTROLS)
+        with part:
+            sequences = paging.ask()
+            if part.open:
+                paging.show(sequences, asked.room)
     _your_run()
 
 
@@ -37,10 +38,11 @@ def _your_run() -> None:
     if part:
         with part:
             three_numbers.show(session)
-    part = shell.details(say("page.moved"), key="kv_moved", controls=moved_keys.CONTROLS)
-    if part:
-        with part:
-            moved_keys.show(session)
+    part = shell.fold(say("page.moved"), key="kv_moved", controls=moved_keys.CONTROLS)
+    with part:
+        change = moved_keys.ask()
+        if part.open:
+            moved_keys.show(session, change)
     part = shell.details(say("page.queries"), key="kv_queries")
     if part:
         with part:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import streamlit as st
 
 from engine.errors import InvalidSettings
@@ -26,8 +28,18 @@ RULES = {
 }
 
 
-def show(room: Room) -> None:
-    """Controls, the strips, the pool, and what each policy wastes."""
+@dataclass(frozen=True, slots=True)
+class Sequences:
+    """What the controls ask for: whose lengths, typed ones as they stand, a block's tokens, and the tokens reserved."""
+
+    source: str
+    typed: str
+    block: int
+    most: int
+
+
+def ask() -> Sequences:
+    """The controls."""
     st.text(say("paging.why"))
     columns = st.columns(3)
     with columns[0]:
@@ -37,9 +49,14 @@ def show(room: Room) -> None:
         block = controls.ladder(say("paging.block"), BLOCKS, url="block", default=16)
     with columns[2]:
         most = controls.ladder(say("paging.reserved"), MOST, url="most", default=2048)
-    lengths = _typed(words) if source == TYPED else _live()
+    return Sequences(source, words, block, most)
+
+
+def show(asked: Sequences, room: Room) -> None:
+    """The strips, the pool, and what each policy wastes."""
+    lengths = _typed(asked.typed) if asked.source == TYPED else _live()
     if lengths:
-        _draw(lengths, block, most, room)
+        _draw(lengths, asked.block, asked.most, room)
 
 
 def _typed(words: str) -> tuple[int, ...]:
@@ -89,7 +106,7 @@ def _draw(lengths: tuple[int, ...], block: int, most: int, room: Room) -> None:
         )
     shell.source(
         "computed",
-        say("paging.slots", each=each) + "; ".join(say("paging.rule", policy=p, rule=RULES[p]) for p in POLICIES),
+        "; ".join([say("paging.slots", each=each), *(say("paging.rule", policy=p, rule=RULES[p]) for p in POLICIES)]),
     )
     shell.source(
         "published",

@@ -39,10 +39,8 @@ def computed(name: str, pair: Sequence[Request], rates: Rates) -> Answer:
         "prefill": f"{long.prefill.bound(rates)}-bound",
         "decode": f"{short.decode.bound(rates)}-bound",
     }
-    words = say.unfilled("answer.priced")
-    if not short.decode.forwards:
-        return Answer(say("answer.prefill", words=words), numbers, names)
-    return Answer(say("answer.both", words=words), numbers, names)
+    bounds = say.unfilled("answer.both") if short.decode.forwards else say.unfilled("answer.prefill")
+    return Answer(f"{say.unfilled('answer.priced')} {bounds}", numbers, names)
 
 
 def computed_bars(pair: Sequence[Request], rates: Rates) -> Bars:
@@ -64,18 +62,17 @@ def measured(times: Sequence[PhaseTimes]) -> Answer:
     names = {"long": f"{long.prompt_len:,}", "short": f"{long.new_tokens:,}"}
     totals = [(t.prefill_ms + t.decode_ms) / 1e3 for t in times]
     numbers = {"first": number_text(totals[0], "s"), "second": number_text(totals[1], "s")}
-    words = say.unfilled("answer.measured")
     if totals[0] and long.is_whole and short.is_whole:
         numbers |= {"times": f"{totals[1] / totals[0]:.3g}"}
-        words += say.unfilled("answer.times")
+        words = say.unfilled("answer.measured")
     else:
-        words += say("answer.stopped")
+        words = say.unfilled("answer.stopped")
     if long.prefill_per_s and short.decode_per_s:
         numbers |= {
             "prompt": number_text(1 / long.prefill_per_s, "s"),
             "new": number_text(1 / short.decode_per_s, "s"),
         }
-        words += say.unfilled("answer.each")
+        words = f"{words} {say.unfilled('answer.each')}"
     return Answer(words, numbers, names)
 
 

@@ -39,14 +39,15 @@ def measured(times: Sequence[PhaseTimes], priced: Sequence[Request]) -> go.Figur
     ):
         phases = [request.prefill if phase == "prefill" else request.decode for request in priced]
         prices = [(p.flops, p.moved, p.intensity) for p in phases]
-        formula = say.unfilled("figures.formula_hover") if priced else ""
         figure.add_bar(
             y=names,
             x=values,
             name=phase,
             orientation="h",
             customdata=[[rate, *(prices[i] if priced else ())] for i, rate in enumerate(rates)],
-            hovertemplate="%{y}, " + phase + say.unfilled("figures.measured_hover") + formula + "<extra></extra>",
+            hovertemplate=say("figures.measured_hover", phase=phase)
+            if priced
+            else say("figures.timed_hover", phase=phase),
         )
     return _requests(figure, "seconds")
 
@@ -63,7 +64,7 @@ def computed(requests: Sequence[Request], rates: Rates) -> go.Figure:
             name=phase,
             orientation="h",
             customdata=[_inputs(p, rates) for p in phases],
-            hovertemplate="%{y}, " + phase + say.unfilled("figures.least_hover"),
+            hovertemplate=say("figures.least_hover", phase=phase),
         )
     return _requests(figure, say("figures.least_ms"))
 

@@ -25,11 +25,15 @@ say = words_beside(__file__)
 MOST, MOST_IN_A_CLASS = 1_024, 64
 
 
-def show(engine: LLMEngine, hosting: Hosting) -> None:
-    """Controls, the run, and what it took."""
+def ask(engine: LLMEngine, hosting: Hosting) -> int:
+    """How many tokens of prompt."""
     st.text(say("in_pieces.why"))
     most = min(MOST_IN_A_CLASS if hosting.is_hosted else MOST, engine.info.context_limit or MOST)
-    tokens = controls.whole(say("in_pieces.tokens"), url="p", default=min(64, most), low=2, high=most)
+    return controls.whole(say("in_pieces.tokens"), url="p", default=min(64, most), low=2, high=most)
+
+
+def show(engine: LLMEngine, tokens: int) -> None:
+    """The run, and what it took."""
     study = progress.task("pieces", say("in_pieces.measure"), _begin(engine, tokens), inputs=(engine.info.id, tokens))
     if study is not None and study.runs[0].rounds_ms:
         _results(engine, study)

@@ -141,7 +141,6 @@ def _results(engine: LLMEngine, times: tuple[PhaseTimes, ...]) -> None:
     is_priced = here.is_priced(engine)
     priced = [request(sizes, t.prompt_len, t.new_tokens) for t in times] if is_priced else []
     rows = table.measured_rows(times, priced, rates) if is_priced else table.timed_rows(times)
-    st.text(words.two_requests(times))
     part = shell.details(say("measured.numbers"), key="pd_measured")
     if not part:
         return

@@ -35,10 +35,11 @@ def page() -> None:
     if part:
         with part:
             here.this_machine(engine, hosting)
-    part = shell.details(say("page.pieces"), key="pd_pieces", controls=("p",))
-    if part:
-        with part:
-            in_pieces.show(engine, hosting)
+    part = shell.fold(say("page.pieces"), key="pd_pieces", controls=("p",))
+    with part:
+        tokens = in_pieces.ask(engine, hosting)
+        if part.open:
+            in_pieces.show(engine, tokens)
 
 
 def _open(stage: shell.Stage, case: anywhere.Case | None) -> None:

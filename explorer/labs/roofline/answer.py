@@ -19,41 +19,29 @@ ROOF = 40  # points of the roof
 
 def sentence(name: str, floor: Floor, rates: Rates, levers: Levers, moved: str = "") -> Answer:
     """The least a step takes, what bounds it, and what of the machine it uses. `moved` says the levers in words."""
-    place = (
-        say("answer.one", name=rates.name)
-        if levers.devices == 1
-        else say("answer.several", devices=levers.devices, name=rates.name)
-    )
-    names = {
-        "name": name,
-        "place": say("answer.here") if rates.measured else place,
-        "moved": f" ({moved})" if moved else "",
-    }
-    what = say("answer.token") if levers.drafted else say("answer.step")
-    words = say("answer.least", what=what)
-    numbers = {"least": number_text(floor.token_s, "s"), "bound": f"{floor.bound}-bound"}
-    if floor.compute_s is None:
-        words += say("answer.no_peak")
-    elif floor.bound == "memory":
-        numbers |= {"used": _share(floor.compute_s / floor.memory_s)}
-        words += say.unfilled("answer.arithmetic_used")
+    if rates.measured:
+        place = say("answer.here")
+    elif levers.devices == 1:
+        place = say("answer.one", name=rates.name)
     else:
-        numbers |= {"used": _share(floor.memory_s / floor.compute_s)}
-        words += say.unfilled("answer.bandwidth_used")
+        place = say("answer.several", devices=levers.devices, name=rates.name)
+    names = {"name": name, "place": say("answer.moved", place=place, moved=moved) if moved else place}
+    what, bound = "token" if levers.drafted else "step", "alone" if floor.compute_s is None else floor.bound
+    sentences = [say.unfilled(f"least.{what}_{bound}")]
+    numbers = {"least": number_text(floor.token_s, "s"), "bound": f"{floor.bound}-bound"}
+    if floor.compute_s is not None:
+        shorter, longer = sorted((floor.compute_s, floor.memory_s))
+        numbers |= {"used": _share(shorter / longer)}
     needed = devices_to_hold(floor, rates)
     if needed is not None and needed > levers.devices:
         numbers |= {"needed": f"{needed:,}"}
-        words += say.unfilled("answer.holding")
-    return Answer(words, numbers, names)
+        sentences.append(say.unfilled("answer.needed"))
+    return Answer(" ".join(sentences), numbers, names)
 
 
 def _share(part: float) -> str:
     """A share of one as people say it: 0.00338 -> "0.3 %"."""
-    return (
-        say("answer.percent_fine", part=f"{100 * part:.1f}")
-        if part < 0.1
-        else say("answer.percent", part=f"{100 * part:.0f}")
-    )
+    return say("answer.percent", part=f"{100 * part:.{1 if part < 0.1 else 0}f}")
 
 
 def roofline(points: Sequence[Point], rates: Rates, levers: Levers, *, named: Sequence[str]) -> Plot:

@@ -124,11 +124,12 @@ def _sums(parameters: int, floor: Floor) -> None:
 def _turns(curve: BatchCurve, context: int) -> str:
     if curve.critical is None or curve.context is None:
         return say("anywhere.no_peak")
-    words = say("anywhere.linear", critical=f"{curve.critical:,.0f}")
+    linear, turn = say("anywhere.linear", critical=f"{curve.critical:,.0f}"), f"{curve.context:,.0f}"
     if curve.context == float("inf"):
-        return say("anywhere.attention_too", words=words)
-    where = say("anywhere.longer") if context > curve.context else say("anywhere.shorter")
-    return say("anywhere.memory_bound", words=words, context=f"{curve.context:,.0f}", where=where)
+        return f"{linear} {say('anywhere.attention_too')}"
+    if context > curve.context:
+        return f"{linear} {say('anywhere.longer', context=turn)}"
+    return f"{linear} {say('anywhere.shorter', context=turn)}"
 
 
 def _count(parameters: int) -> tuple[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
 from engine.shapes.book import SCALING_BOOK_30B as BOOK
@@ -14,6 +16,9 @@ from explorer.labs.roofline.here import here
 from explorer.labs.roofline.tables import pair_rows, pair_says
 from explorer.say import words_beside
 
+if TYPE_CHECKING:
+    from engine.llm_engine import LLMEngine
+
 say = words_beside(__file__)
 
 STEPS = (16, 32, 64, 128)
@@ -25,30 +30,36 @@ def page() -> None:
     anywhere(shell.stage())
     _examples()
     here()
-    part = shell.details(say("page.precisions"), key="roof_precisions", controls=("t", "steps"))
-    if part:
-        with part:
-            _two_precisions()
+    part = shell.fold(say("page.precisions"), key="roof_precisions", controls=("t", "steps"))
+    with part:
+        asked = _ask_precisions()
+        if asked is not None and part.open:
+            _two_precisions(*asked)
 
 
-def _two_precisions() -> None:
+def _ask_precisions() -> tuple[LLMEngine, str, int] | None:
+    """The engine to compare, and the controls: a prompt and a number of steps. None: the page says why it cannot be."""
     st.text(say("page.precisions_why"))
     if runtime().hosting.is_hosted:
         st.text(say("page.shared"))
-        return
+        return None
     engine = live.loaded_engine()
     if engine is None:
         st.text(say("page.no_model"))
-        return
+        return None
     if not engine.info.shape.knows_weights:
         st.text(say("page.cannot", name=engine.info.name, only_cache=ONLY_CACHE))
-        return
+        return None
     if engine.info.dtype == "bfloat16":
         st.text(say("page.already", name=engine.info.name))
-        return
+        return None
     with st.container(horizontal=True, vertical_alignment="bottom"):
         prompt = controls.text(say("page.prompt"), url="t", default="The cat sat", most=300)
         steps = controls.choice(say("page.steps"), STEPS, url="steps", default=32)
+    return engine, prompt, steps
+
+
+def _two_precisions(engine: LLMEngine, prompt: str, steps: int) -> None:
     pool = runtime().pool
     begin = two_precisions.begin(engine, pool.start, pool.config, prompt, steps)
     pair = progress.task("precisions", say("page.run"), begin, inputs=(engine.info.id, prompt, steps))

@@ -85,26 +85,16 @@ def pair_says(pair: Pair) -> tuple[str, ...]:
     first, second = pair.runs
     times = [median(run.forward_ms) for run in pair.runs]
     change = times[0] / times[1]
-    faster = (
-        say("tables.faster", change=f"{change:.2f}")
-        if change >= 1
-        else say("tables.slower", change=f"{1 / change:.2f}")
-    )
-    sizes = say(
-        "tables.sizes",
-        one=number_text(first.weight_bytes, "B"),
-        other=number_text(second.weight_bytes, "B"),
-    )
-    share = second.weight_bytes / first.weight_bytes
-    bytes_said = say(
-        "tables.halves",
-        dtype=second.dtype,
-        share=f"{share:.2f}",
-        sizes=sizes,
-        faster=faster,
-        one=number_text(times[0] / 1e3, "s"),
-        other=number_text(times[1] / 1e3, "s"),
-    )
+    values = {
+        "dtype": second.dtype,
+        "share": f"{second.weight_bytes / first.weight_bytes:.2f}",
+        "before_bytes": number_text(first.weight_bytes, "B"),
+        "bytes": number_text(second.weight_bytes, "B"),
+        "change": f"{max(change, 1 / change):.2f}",
+        "before": number_text(times[0] / 1e3, "s"),
+        "after": number_text(times[1] / 1e3, "s"),
+    }
+    bytes_said = say("tables.faster", **values) if change >= 1 else say("tables.slower", **values)
     above = ", ".join(
         say("tables.times_bound", dtype=run.dtype, times=f"{t / run.floor_ms:.2f}")
         for run, t in zip(pair.runs, times, strict=True)
@@ -112,8 +102,9 @@ def pair_says(pair: Pair) -> tuple[str, ...]:
     reads = ", ".join(
         say("tables.bandwidth", dtype=run.dtype, bandwidth=number_text(run.bandwidth, "B/s")) for run in pair.runs
     )
+    speeds = say("tables.speeds", reads=reads, above=above)
     if min(t / run.floor_ms for run, t in zip(pair.runs, times, strict=True)) < 1:
-        above += say("tables.too_fast")
+        speeds += f" {say('tables.too_fast')}"
     total = len(first.token_ids)
     tokens = (
         say("tables.all_same", total=total)
@@ -128,4 +119,4 @@ def pair_says(pair: Pair) -> tuple[str, ...]:
             other_token=pair.pieces[second.token_ids[pair.same]],
         )
     )
-    return bytes_said, say("tables.speeds", reads=reads, above=above), tokens
+    return bytes_said, speeds, tokens

@@ -25,21 +25,19 @@ MOST_DOTS = 240  # of a curve
 def computed(prompt_len: int, new_tokens: int, shape: ModelShape | None) -> Answer:
     """Tokens run through the model, and operations where the model's are known."""
     counts = formula(prompt_len, new_tokens)
-    names = {
-        "prompt": say("answer.prompt", tokens=f"{prompt_len:,}", plural="" if prompt_len == 1 else "s"),
-        "new": f"{new_tokens:,}",
-    }
+    one = say("answer.prompt_token")
+    prompt = one if prompt_len == 1 else say("answer.prompt_tokens", tokens=f"{prompt_len:,}")
+    names = {"prompt": prompt, "new": f"{new_tokens:,}"}
     numbers = {
         "cached": f"{counts.cached:,}",
         "uncached": f"{counts.uncached:,}",
         "times": f"{counts.uncached / counts.cached:.3g}",
     }
-    words = say.unfilled("answer.work")
     if shape is None or not shape.knows_weights:
-        return Answer(f"{words}.", numbers, names)
+        return Answer(say.unfilled("answer.work"), numbers, names)
     with_it, without = operations(prompt_len, new_tokens, shape)
     numbers |= {"flops": number_text(with_it, "FLOP"), "more": number_text(without, "FLOP")}
-    return Answer(say("answer.flops", words=words), numbers, names)
+    return Answer(say.unfilled("answer.work_and_flops"), numbers, names)
 
 
 def operations(prompt_len: int, new_tokens: int, shape: ModelShape) -> tuple[int, int]:
@@ -54,15 +52,15 @@ def measured(paid: Bill) -> Answer:
     """What a race took, both loops."""
     cached, uncached = paid.cached.total("ms") / 1e3, paid.uncached.total("ms") / 1e3
     numbers = {"cached": number_text(cached, "s"), "uncached": number_text(uncached, "s")}
-    names = {"new": say("answer.new_tokens", tokens=f"{paid.steps:,}", plural="" if paid.steps == 1 else "s")}
-    words = say.unfilled("answer.race")
+    one = say("answer.new_token")
+    names = {"new": one if paid.steps == 1 else say("answer.new_tokens", tokens=f"{paid.steps:,}")}
     ahead = paid.ahead_from
     if ahead is None:
-        return Answer(say("answer.not_paid", words=words), numbers, names)
+        return Answer(say.unfilled("answer.not_paid"), numbers, names)
     numbers |= {"times": f"{paid.ratio('ms'):.3g}", "ahead": f"{ahead:,}"}
     if ahead == 0:
-        return Answer(say("answer.at_once", words=words), numbers, names)
-    return Answer(say("answer.from_step", words=words), numbers, names)
+        return Answer(say.unfilled("answer.at_once"), numbers, names)
+    return Answer(say.unfilled("answer.from_step"), numbers, names)
 
 
 def counted_plot(prompt_len: int, new_tokens: int) -> Plot:

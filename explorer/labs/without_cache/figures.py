@@ -39,13 +39,13 @@ _TOTAL_RULES: dict[Quantity, tuple[str, str]] = {
 
 def per_step(bill: Bill, quantity: Quantity, *, log: bool = False) -> go.Figure:
     """What each step costs the two loops."""
-    return _pair(bill, quantity, bill.cached.of(quantity), bill.uncached.of(quantity), _STEP_RULES[quantity], log, "")
+    return _pair(bill, quantity, bill.cached.of(quantity), bill.uncached.of(quantity), _STEP_RULES[quantity], log)
 
 
 def in_all(bill: Bill, quantity: Quantity, *, log: bool = False) -> go.Figure:
     """What the two loops have paid up to each step. Times get a mark where the cached loop goes ahead for good."""
     cached, uncached = bill.cached.running(quantity), bill.uncached.running(quantity)
-    figure = _pair(bill, quantity, cached, uncached, _TOTAL_RULES[quantity], log, say("figures.so_far"))
+    figure = _pair(bill, quantity, cached, uncached, _TOTAL_RULES[quantity], log, is_total=True)
     if quantity == "ms" and bill.ahead_from is not None:
         figure.add_vline(
             x=bill.ahead_from,
@@ -97,13 +97,14 @@ def _pair(
     uncached: Sequence[float],
     rules: tuple[str, str],
     log: bool,
-    so_far: str,
+    *,
+    is_total: bool = False,
 ) -> go.Figure:
-    axis = say("figures.axis_so_far", axis=_AXIS[quantity], so_far=so_far).strip()
+    axis = say("figures.axis_so_far", axis=_AXIS[quantity]) if is_total else _AXIS[quantity]
     digits = ",.3s" if quantity == "flops" else ",.1f" if quantity == "ms" else ","
     figure = go.Figure(layout={"title": say("figures.each_title", axis=axis.capitalize())})
     inputs = f"P = {bill.prompt_len:,}"
-    counter = "N = %{customdata}" if so_far else "t = %{x}"
+    counter = "N = %{customdata}" if is_total else "t = %{x}"
     for name, values, rule in ((CACHED, cached, rules[0]), (UNCACHED, uncached, rules[1])):
         figure.add_scatter(
             x=list(range(len(values))),

@@ -41,9 +41,10 @@ def agreement_so_far(steps: Sequence[RaceStep]) -> str:
     if not steps:
         return ""
     apart = sum(not step.agrees for step in steps)
-    ids = say("lanes.apart", apart=apart, steps=len(steps)) if apart else say("lanes.same", steps=len(steps))
-    worst = max(step.logit_difference for step in steps)
-    return say("lanes.below", ids=ids, logit_difference=f"{steps[-1].logit_difference:.1e}", worst=f"{worst:.1e}")
+    newest, worst = f"{steps[-1].logit_difference:.1e}", f"{max(step.logit_difference for step in steps):.1e}"
+    if apart:
+        return say("lanes.apart", apart=apart, steps=len(steps), newest=newest, worst=worst)
+    return say("lanes.same", steps=len(steps), newest=newest, worst=worst)
 
 
 def payload(race: Race, tokenizer: Tokenizer, colours: Palette) -> dict[str, object]:

@@ -135,32 +135,33 @@ def _results(places: Places, engine: LLMEngine, setup: Setup, steps: tuple[RaceS
     origin = say("page.measured", engine=_machine(engine))
     _say(places, answer.measured(paid), answer.measured_plot(paid), ("measured", origin))
     st.text(words.times(paid))
-    part = shell.details(say("page.times"), key="race_times", controls=("log",))
-    if part:
-        with part:
-            st.text(words.FAIR)
-            _two_charts(paid, "ms", log=controls.switch(say("page.log_scale"), url="log"))
+    part = shell.fold(say("page.times"), key="race_times", controls=("log",))
+    with part:
+        st.text(words.FAIR)
+        log = controls.switch(say("page.log_scale"), url="log")
+        if part.open:
+            _two_charts(paid, "ms", log=log)
             source("measured", origin)
-    part = shell.details(say("page.counts"), key="race_counts", controls=("count",))
-    if part:
-        with part:
-            _counts(engine, paid)
-    part = shell.details(say("page.same"), key="race_tokens")
-    if part:
-        with part:
+    part = shell.fold(say("page.counts"), key="race_counts", controls=("count",))
+    with part:
+        quantity = _ask_quantity(engine, paid)
+        if part.open:
+            _two_charts(paid, quantity, log=False)
+            source("computed" if quantity == "flops" else "measured", _origin(engine, paid, quantity))
+    same = shell.details(say("page.same"), key="race_tokens")
+    if same:
+        with same:
             st.text(words.agreement(steps))
             texts = bridge.token_labels(engine, [step.token_id for step in steps])
             charts.show(figures.disagreement(steps), key="race-difference", table=table.step_rows(steps, texts))
 
 
-def _counts(engine: LLMEngine, paid: Bill) -> None:
+def _ask_quantity(engine: LLMEngine, paid: Bill) -> Quantity:
     st.text(words.counted(paid))
     quantities = [q for q in QUANTITIES if q != "ms" and (q != "flops" or knows_arithmetic(engine.info.shape))]
-    quantity = controls.choice(
+    return controls.choice(
         say("page.count"), quantities, url="count", default="positions", words=lambda q: COUNTED[q], style="segments"
     )
-    _two_charts(paid, quantity, log=False)
-    source("computed" if quantity == "flops" else "measured", _origin(engine, paid, quantity))
 
 
 def _two_charts(paid: Bill, quantity: Quantity, *, log: bool) -> None:

@@ -60,15 +60,15 @@ def counted(bill: Bill) -> str:
 def times(bill: Bill) -> str:
     """Which loop was ahead, from when on, and where the cache did not pay."""
     uncached, cached = bill.uncached.total("ms") / 1e3, bill.cached.total("ms") / 1e3
-    whole = say("words.whole", uncached=number_text(uncached, "s"), cached=number_text(cached, "s"))
-    ahead = bill.ahead_from
+    both = {"uncached": number_text(uncached, "s"), "cached": number_text(cached, "s")}
+    ahead, ratio = bill.ahead_from, f"{bill.ratio('ms'):,.2f}"
     if ahead is None:
-        verdict = say("words.not_paid", steps=f"{bill.steps:,}")
+        verdict = say("words.not_paid", **both, steps=f"{bill.steps:,}")
     elif ahead == 0:
-        verdict = say("words.ahead_always", times=f"{bill.ratio('ms'):,.2f}")
+        verdict = say("words.ahead_always", **both, times=ratio)
     else:
-        verdict = say("words.ahead_from", times=f"{bill.ratio('ms'):,.2f}", ahead=f"{ahead:,}")
-    return say("words.verdict", whole=whole, verdict=verdict, half=typical(bill), slower=slower(bill)).strip()
+        verdict = say("words.ahead_from", **both, times=ratio, ahead=f"{ahead:,}")
+    return " ".join(sentence for sentence in (verdict, typical(bill), slower(bill)) if sentence)
 
 
 def typical(bill: Bill) -> str:
@@ -93,9 +93,9 @@ def agreement(steps: Sequence[RaceStep]) -> str:
     worst = max(steps, key=lambda step: step.logit_difference)
     size = say("words.largest", logit_difference=f"{worst.logit_difference:.2g}", index=f"{worst.index:,}")
     if not apart:
-        return say("words.same", steps=f"{len(steps):,}", size=size)
+        return f"{say('words.same', steps=f'{len(steps):,}')} {size} {say('words.rounding')}"
     first = apart[0]
-    return say(
+    parted = say(
         "words.apart",
         apart=f"{len(apart):,}",
         steps=f"{len(steps):,}",
@@ -104,5 +104,5 @@ def agreement(steps: Sequence[RaceStep]) -> str:
         uncached_id=first.uncached.token_id,
         logit_difference=f"{first.logit_difference:.2g}",
         lead=f"{first.lead:.2g}",
-        size=size,
     )
+    return f"{parted} {size}"

@@ -187,7 +187,7 @@ USE = MemoryUse(
 def test_formula_and_tensors_agree_or_the_difference_is_explained():
     assert memory.verdict(USE) == "Formula and live tensors agree to the byte: 90 B."
     off = MemoryUse(1000, 180, 640, 90, 50, 5000, None)
-    assert "The live tensors hold 90 B more (2.000 ×)" in memory.verdict(off)
+    assert "the live tensors hold 90 B more (2.000 ×)" in memory.verdict(off)
 
 
 def test_the_parts_of_the_process_add_up_to_it():
@@ -223,7 +223,7 @@ def change(layer_0_moves: float = 0.0) -> KeyChange:
 def test_what_moved_is_said_in_numbers():
     words = cache_pictures.moved_words(change(), 0)
     assert words.startswith("Layer 0: all 2 later keys are the same to the last bit.")
-    assert "every one of the 2 moved, by 0.25 at least" in words
+    assert "every one of the 2 moved, by 0.25 to 0.25" in words
     assert "none by more than 1.0e-07: that is rounding" in words
     assert "Layer 0: 0 of 2 later values are the same to the last bit, none moved by more than 3.0e-08" in (
         cache_pictures.moved_words(change(3e-8), 1)

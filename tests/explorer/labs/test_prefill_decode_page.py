@@ -46,10 +46,8 @@ def said(page: AppTest) -> str:
     return "\n".join([text.value for text in page.text] + [caption.value for caption in page.caption])
 
 
-def test_the_pair_is_measured_and_as_many_tokens_go_through_in_both():
+def test_the_pair_is_measured():
     page = done(opened(long="30", short="5"), "phases")
-    assert "As many tokens go through the model in both, 34" in said(page)
-    assert "30 + 5 took" in said(page)
     assert answer_of(page).startswith("30 prompt tokens and 5 new ones took")
     first = unfold(page, "pd_measured").table[0].value
     assert list(first["request"]) == ["30 + 5", "30 + 5", "5 + 30", "5 + 30"]
@@ -96,7 +94,7 @@ def test_a_machine_without_a_published_rate_of_arithmetic_says_so():
 
 
 def test_a_model_larger_than_the_memory_is_said_to_be():
-    assert "It takes 2 at least" in said(opened(model="Llama 3.1 70B"))
+    assert "at least 2 of these are needed" in said(opened(model="Llama 3.1 70B"))
 
 
 def test_a_pair_longer_than_the_model_reads_is_cut_in_words_or_refused_in_words():

@@ -314,9 +314,9 @@ def test_where_the_two_texts_part_is_said():
     assert "0.50 of the weights' bytes" in size
     assert "2.20 times as fast" in size
     assert "float32 1.38 times its lower bound" in above
-    assert "cannot be" not in above
+    assert "No step can beat" not in above
     hurried = replace(second, floor_ms=6.0)
-    assert "Less than 1 cannot be" in pair_says(Pair((first, hurried), "p", pair.pieces))[1]
+    assert "No step can beat its lower bound" in pair_says(Pair((first, hurried), "p", pair.pieces))[1]
     assert "The first 1 of 3 tokens are the same. At step 1 float32 sampled “b” and bfloat16 “z”" in tokens
     assert "All 3 tokens are the same." in pair_says(Pair((first, first), "p", pair.pieces))[2]
 
@@ -359,7 +359,7 @@ def test_the_page_opens_without_a_model_and_loads_none(app_server):
     assert not runtime.runtime().pool._loadings
     assert answer_of(page) == (
         "One decode step of Llama 3.1 70B on one H100 SXM cannot take less than 41.7 ms: "
-        "it is memory-bound, and only 0.3 % of the arithmetic is used. Holding it takes 2 of them."
+        "it is memory-bound, and uses only 0.3 % of the compute. Its weights and caches need the memory of 2 of them."
     )
     assert not page.get("plotly_chart"), "what is folded is not drawn"
 
@@ -375,7 +375,7 @@ def test_the_answer_of_the_70b_by_hand():
     used = (weights + 4 * 80 * 8192 * 2049) / 989.4e12 / floor.token_s  # two operations a weight, four a score
     assert used == pytest.approx(0.0034, abs=1e-4)
     said = answer.sentence("it", floor, rates, Levers()).plain
-    assert "41.7 ms" in said and "only 0.3 % of the arithmetic" in said
+    assert "41.7 ms" in said and "only 0.3 % of the compute" in said
 
 
 def test_the_answer_says_when_arithmetic_bounds_a_step_and_what_was_moved():
@@ -383,7 +383,7 @@ def test_the_answer_says_when_arithmetic_bounds_a_step_and_what_was_moved():
     levers_of = Levers(batch=1024)
     said = answer.sentence("it", floor_of(shape, rates, 128, levers_of), rates, levers_of, "batch 1024").plain
     assert said.startswith("One decode step of it on one H100 SXM (batch 1024) cannot take less than")
-    assert "it is compute-bound, and only" in said and "of the bandwidth is used" in said
+    assert "it is compute-bound, and uses only" in said and "of the bandwidth." in said
 
 
 def test_every_step_stands_on_the_roof_at_its_own_intensity():

@@ -43,8 +43,8 @@ def folding() -> None:
 
     from explorer.labs import shell
 
-    part = shell.details("More", key="more", controls=("n",))
-    st.text("computed" if part else "not computed")
+    part = shell.fold("More", key="more", controls=("n",))
+    st.text("computed" if part.open else "not computed")
 
 
 def test_what_is_folded_is_computed_once_it_is_opened_or_a_link_names_a_control_in_it():
@@ -61,10 +61,11 @@ def moving() -> None:
 
     from explorer.labs import controls, shell
 
-    part = shell.details("More", key="more", controls=("n",))
-    if part:
-        with part:
-            st.text(controls.whole("N", url="n", default=1, low=1, high=9))
+    part = shell.fold("More", key="more", controls=("n",))
+    with part:
+        n = controls.whole("N", url="n", default=1, low=1, high=9)
+        if part.open:
+            st.text(n)
 
 
 def test_what_was_set_in_a_folded_part_is_there_when_it_is_opened_again():
@@ -73,3 +74,11 @@ def test_what_was_set_in_a_folded_part_is_there_when_it_is_opened_again():
     page.session_state["more"] = False
     assert len(page.run().text) == 0
     assert unfold(page, "more").text[0].value == "7"
+
+
+def test_a_link_made_while_a_part_is_folded_has_what_was_set_in_it():
+    linked = AppTest.from_function(moving)
+    linked.query_params["n"] = "7"
+    linked.run().session_state["more"] = False
+    assert len(linked.run().text) == 0
+    assert linked.run().query_params["n"] == "7"

@@ -144,8 +144,8 @@ def test_tables_hold_what_the_charts_show():
 
 def test_the_answer_counts_by_hand():
     assert answer.computed(3, 48, None).plain == (
-        "To write 48 tokens after 3 prompt tokens, 50 tokens run through the model with the KV cache, 1,272 without "
-        "it: 25.4 times as many."
+        "To write 48 tokens after 3 prompt tokens, 50 tokens run through the model with the KV cache, and 1,272 "
+        "without it: 25.4 times as many."
     )  # 3 + 47; 48 · 3 + 48 · 47 ÷ 2
     weights = 2 * SMOL.parameters.matmul
     with_it, without = answer.operations(1, 2, SMOL)  # a prefill of one token, then one token, or both again
