@@ -37,11 +37,11 @@ def test_the_newest_token_is_not_in_the_cache_yet(step_page: StepPage):
     expect(step_page.chips.last).to_have_attribute("data-standing", "drawn")
 
 
-def test_a_hundred_fast_presses_of_step_are_a_hundred_steps(step_page: StepPage):
-    step_page.prefilled("Once upon a time").press("Space", times=100)
-    step_page.wait_for_steps(101)
-    assert step_page.store("store.steps.map((step) => step.index)") == list(range(101))
-    assert step_page.store("store.tokens.length") == 4 + 101
+def test_forty_fast_presses_of_step_are_forty_steps(step_page: StepPage):
+    step_page.prefilled("Once upon a time").press("Space", times=40)
+    step_page.wait_for_steps(41)
+    assert step_page.store("store.steps.map((step) => step.index)") == list(range(41))
+    assert step_page.store("store.tokens.length") == 4 + 41
     fed = step_page.store("store.steps.slice(1).map((step) => step.input_ids[0])")
     drawn = step_page.store("store.steps.slice(0, -1).map((step) => step.draw.token_id)")
     assert fed == drawn
