@@ -71,7 +71,7 @@ def _answer(ask: Ask) -> str:
     if ask.kind == "choose":
         return next(_prose(choice.text) for choice in ask.choices if choice.right)
     right = _live(ask.answer) if isinstance(ask.answer, str) else f"{ask.answer:g}"
-    return f"{right}{escape(say('sheet.within', share=f'{ask.within:.0%}'))}" if ask.within else right
+    return escape(say.unfilled("sheet.within")).format(answer=right, share=f"{ask.within:.0%}") if ask.within else right
 
 
 def _live(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from string import Formatter
@@ -13,6 +14,12 @@ from explorer.say import Say, words_beside
 
 EXPLORER = Path(__file__).resolve().parents[2] / "explorer"
 FOLDERS = sorted(path.parent for path in EXPLORER.rglob("words.toml"))
+
+
+DATA = ("claims", "lessons")  # claims and the faults of a lesson's file are data there
+PROMPTS = {"The cat sat"}  # what a model reads is no sentence of ours
+SENTENCE = re.compile(r"[A-Z“][^.#:\[]*[a-z]{2} [a-z{]\S* \S")  # begins like one, and has three words
+SHOWS = ("st.", "shell.", "controls.")
 
 
 def calls(folder: Path) -> Iterator[tuple[str, frozenset[str] | None]]:
@@ -46,6 +53,31 @@ def test_a_sentence_begins_as_one(folder: Path):
     assert [words for words in sentences.values() if words.endswith(".") and words[0].islower()] == []
 
 
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_sentence_is_whole(folder: Path):
+    """A piece of another one, or one whose places are filled in two goes, could not be put in another order."""
+    for name, words in words_beside(str(folder / "page.py")).sentences.items():
+        assert words == words.strip(), f"{name} begins or ends with a blank: {words!r}"
+        assert words[0] not in ",;:.", f"{name} goes on where another stops: {words!r}"
+        assert not re.search(r"(?<!%)\{\{", words), f"{name} is filled twice: {words!r}"
+
+
+@pytest.mark.parametrize("folder", [one for one in FOLDERS if one.name not in DATA], ids=lambda folder: folder.name)
+def test_no_script_has_a_sentence_of_its_own(folder: Path):
+    found = {words for path in folder.glob("*.py") for words in literals(ast.parse(path.read_text(encoding="utf-8")))}
+    assert {words for words in found if SENTENCE.match(words)} - PROMPTS == set()
+
+
+@pytest.mark.parametrize("folder", [one for one in FOLDERS if one.name not in DATA], ids=lambda folder: folder.name)
+def test_nothing_of_several_words_is_shown_but_what_stands_among_the_sentences(folder: Path):
+    for path in folder.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).startswith(SHOWS):
+                shown = [*node.args, *(word.value for word in node.keywords if word.arg in ("label", "help", "hint"))]
+                said = [text_of(one) for one in shown if isinstance(one, (ast.Constant, ast.JoinedStr))]
+                assert [words for words in said if re.search(r"[a-z]{2} [a-z]{2}", words)] == [], path.name
+
+
 def test_a_sentence_takes_its_values_and_refuses_to_go_without():
     say = Say({"page.found": "{count} of {all}"})
     assert say("page.found", count=3, all="<b>4</b>") == "3 of <b>4</b>"
@@ -59,3 +91,26 @@ def test_a_sentence_takes_its_values_and_refuses_to_go_without():
 def places(words: str) -> frozenset[str]:
     """The places of a sentence."""
     return frozenset(name for _, name, _, _ in Formatter().parse(words) if name)
+
+
+def literals(tree: ast.Module) -> Iterator[str]:
+    """Strings of a script, places as {}; not its docstrings, nor what is for a log or for us."""
+    ours = [node for node in ast.walk(tree) if isinstance(node, (ast.Expr, ast.Assert)) and is_ours(node)]
+    skipped = {id(node) for one in ours for node in ast.walk(one)}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Constant, ast.JoinedStr)) and id(node) not in skipped:
+            yield text_of(node)
+
+
+def is_ours(node: ast.Expr | ast.Assert) -> bool:
+    """A docstring, an assertion, or a line for the log."""
+    if isinstance(node, ast.Assert) or isinstance(node.value, ast.Constant):
+        return True
+    return isinstance(node.value, ast.Call) and ast.unparse(node.value.func).startswith("log.")
+
+
+def text_of(node: ast.Constant | ast.JoinedStr) -> str:
+    """A string as it is written."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else ""
+    return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)

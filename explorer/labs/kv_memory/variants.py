@@ -28,9 +28,9 @@ def own_kind(shape: ModelShape) -> Kind:
     if shape.latent:
         return Kind(say("variants.mla"), shape, _formula(shape), is_own=True)
     windows = sorted({one.window for one in shape.cached_layers if one.window})
-    name = _sharing(shape) + (
-        say("variants.window", size=" or ".join(f"{size:,}" for size in windows)) if windows else ""
-    )
+    name, sizes = _sharing(shape), " or ".join(f"{size:,}" for size in windows)
+    if windows:
+        name = say("variants.windowed", name=name, size=sizes)
     return Kind(say("variants.this_model", name=name), shape, _formula(shape), is_own=True)
 
 
@@ -65,12 +65,12 @@ def _formula(shape: ModelShape) -> str:
 
 
 def _numbers(shape: ModelShape, one: CachedLayers) -> str:
-    index = say("variants.index_key", index=one.index) if one.index else ""
     if shape.latent:
-        return say("variants.latent", key=one.key, value=one.value, index=index)
-    widths = (
-        say("variants.alike", heads=one.heads, key=one.key)
-        if one.key == one.value
-        else say("variants.unlike", heads=one.heads, key=one.key + one.value)
-    )
-    return widths + index
+        numbers = say("variants.latent", key=one.key, value=one.value)
+    elif one.key == one.value:
+        numbers = say("variants.alike", heads=one.heads, key=one.key)
+    else:
+        numbers = say("variants.unlike", heads=one.heads, key=one.key + one.value)
+    if one.index:
+        numbers = say("variants.indexed", numbers=numbers, index=one.index)
+    return f"({numbers})" if shape.latent or one.index else numbers

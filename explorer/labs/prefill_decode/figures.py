@@ -138,6 +138,7 @@ def prompts(sizes: Sizes, rates: Rates, prompt_len: int) -> go.Figure:
             xanchor="right",
             yanchor="top",
             showarrow=False,
+            xshift=-6,
             text=say("figures.turn", turns=f"{turns:,.0f}"),
         )
     figure.update_xaxes(title=say("figures.prompt_axis"), type="log")

@@ -17,23 +17,18 @@ say = words_beside(__file__)
 
 CACHED, UNCACHED = say("figures.cached"), say("figures.uncached")
 MARK = "#8b96a8"  # seen on a light and on a dark ground
-_AXIS = {
-    "positions": "positions",
-    "pairs": "query-key pairs per layer and head",
-    "flops": "FLOPs",
-    "ms": "milliseconds",
-}
+_AXIS = {"positions": "positions", "pairs": say("figures.pairs"), "flops": "FLOPs", "ms": "milliseconds"}
 _STEP_RULES: dict[Quantity, tuple[str, str]] = {
-    "positions": ("1 after the prefill, which is P", "P + t"),
-    "pairs": ("P + t, one query on all keys", "(P + t)(P + t + 1) / 2"),
-    "flops": ("2·N_mm + 4·L·H·D·(P + t)", "2·N_mm·(P + t) + 4·L·H·D·pairs, head for the last row only"),
-    "ms": ("wall clock around the forward pass", "wall clock around the forward pass"),
+    "positions": (say("figures.rule_cached_positions"), "P + t"),
+    "pairs": (say("figures.rule_cached_pairs"), "(P + t)(P + t + 1) / 2"),
+    "flops": ("2·N_mm + 4·L·H·D·(P + t)", say("figures.rule_uncached_flops")),
+    "ms": (say("figures.rule_ms"), say("figures.rule_ms")),
 }
 _TOTAL_RULES: dict[Quantity, tuple[str, str]] = {
     "positions": ("P + N − 1", "N·P + N(N − 1) / 2"),
-    "pairs": ("P(P + 1) / 2 + (N − 1)P + N(N − 1) / 2", "sum of (P + t)(P + t + 1) / 2 over t < N"),
-    "flops": ("the steps' FLOPs added up", "the steps' FLOPs added up"),
-    "ms": ("the steps' times added up", "the steps' times added up"),
+    "pairs": ("P(P + 1) / 2 + (N − 1)P + N(N − 1) / 2", say("figures.rule_uncached_pairs_total")),
+    "flops": (say("figures.rule_flops_total"), say("figures.rule_flops_total")),
+    "ms": (say("figures.rule_ms_total"), say("figures.rule_ms_total")),
 }
 
 
