@@ -214,8 +214,8 @@ STUDY = ChunkStudy(
 def test_pieces_are_told_with_the_quickest_size_and_the_largest_difference():
     told = words.pieces(ChunkStudy(8, STUDY.runs[:3], 12.5))
     assert "took 90.0 ms, 1 at a time 180.0 ms: 2.0 times as long" in told
-    assert "The quickest were pieces of 4" in told
-    assert "reach 12.5 and differ by 3.0e-06 at most (pieces of 1), the last row's logits by 2.0e-06" in told
+    assert "The fastest were chunks of 4" in told
+    assert "reach 12.5 and differ by 3.0e-06 at most (chunks of 1), the last row's logits by 2.0e-06" in told
 
 
 def test_charts_of_pieces_leave_out_what_was_not_measured():

@@ -150,7 +150,7 @@ def told_of(cached_ms: list[float], uncached_ms: list[float]) -> str:
 
 
 def test_a_cache_that_did_not_pay_is_said_not_to_have_paid():
-    assert "the cache did not pay in these 3 steps" in told_of([10, 9, 9], [10, 5, 5])
+    assert "the cache did not pay off in these 3 steps" in told_of([10, 9, 9], [10, 5, 5])
     assert "In 2 of the 2 steps after the prefill the cached forward pass was the slower one" in told_of(
         [10, 9, 9], [10, 5, 5]
     )
