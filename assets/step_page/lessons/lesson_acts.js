@@ -36,7 +36,7 @@ export const RUN_ACTS = ['prefill', 'step', 'slow', 'play', 'set', 'force', 'rew
 
 export class LessonActs {
   #pressed = new Set();
-  #before = {}; // how many branches there were
+  #branches = 0; // how many there were when the scene began
 
   /** @param {HTMLElement} root the page @param {{open: Object<string, () => void>, slow: () => void,
    *   use: (sampling: object) => Promise<void>}} tools */
@@ -50,9 +50,8 @@ export class LessonActs {
 
   /** A scene begins: what was pressed before does not count. */
   begin() {
-    const { session } = this.store;
     this.#pressed.clear();
-    this.#before = { branches: session?.branches?.length ?? 0 };
+    this.#branches = this.#countBranches();
   }
 
   /** @param {object} end the state in which the scene ends */
@@ -64,7 +63,7 @@ export class LessonActs {
     if (act === 'close') return root.querySelector(LAYS_OVER) === null;
     if (act === 'check') return ['passed', 'failed'].includes(root.querySelector('.checks-badge')?.dataset.state);
     if (act === 'measure') return store.machine !== null;
-    if (act === 'fork') return (store.session?.branches?.length ?? 0) > this.#before.branches;
+    if (act === 'fork') return this.#countBranches() > this.#branches;
     if (act in PRESSED) return this.#pressed.has(act);
     if (!fitsState(store, end) || 'beat' in root.dataset) return false;
     if (action.solo !== undefined && store.settings.solo !== action.solo) return false;
@@ -78,10 +77,19 @@ export class LessonActs {
     return Object.entries(sampling).every(([name, value]) => Math.abs(now[name] - value) <= Math.max(Math.abs(value) * NEAR, NEAR / 2));
   }
 
-  #isLooking({ step, layer, head, token }) {
-    const { sel, newest } = this.store;
-    const wanted = token !== undefined ? stepOfPosition(this.store, token) : step === 'newest' ? newest : step;
-    return (wanted === undefined || sel.step === wanted) && (layer === undefined || sel.layer === layer) && (head === undefined || sel.head === head);
+  #countBranches() {
+    return this.store.session?.branches?.length ?? 0;
+  }
+
+  #isLooking(action) {
+    return Object.entries(this.#lookedAt(action)).every(([name, value]) => this.store.sel[name] === value);
+  }
+
+  /** What of the selection an act asks for: {step, layer, head}, without those that may stay. */
+  #lookedAt({ step, layer, head, token }) {
+    const { store } = this;
+    const wanted = token !== undefined ? stepOfPosition(store, token) : step === 'newest' ? store.newest : step;
+    return Object.fromEntries(Object.entries({ step: wanted, layer, head }).filter(([, value]) => value !== undefined));
   }
 
   /** @param {() => boolean} isWanted whether to go on: the reader may have left */
@@ -90,12 +98,11 @@ export class LessonActs {
     const { act } = action;
     if (act === 'step' || act === 'play') return this.#steps(action.n, isWanted);
     if (act === 'slow') return this.#slowly();
-    if (act === 'look') return this.#look(action);
+    if (act === 'look') return store.select(this.#lookedAt(action));
     if (act === 'open') return root.querySelector(OPENED[action.name]) ? undefined : tools.open[action.name]();
     if (act === 'close') return this.close();
     if (act === 'force') return this.#force(action.text);
     if (act === 'check') return tools.open.checks();
-    if (act === 'check') return ['passed', 'failed'].includes(root.querySelector('.checks-badge')?.dataset.state);
     if (act === 'measure') return store.machine ?? store.send('measure_machine');
     if (act in PRESSED) return this.#press(act);
     if (act === 'set') return this.#set(action);
@@ -125,12 +132,6 @@ export class LessonActs {
       };
       store.addEventListener('change', arrived);
     });
-  }
-
-  #look({ step, layer, head, token }) {
-    const { store } = this;
-    const wanted = token !== undefined ? stepOfPosition(store, token) : step === 'newest' ? store.newest : step;
-    store.select(Object.fromEntries(Object.entries({ step: wanted, layer, head }).filter(([, value]) => value !== undefined)));
   }
 
   /** The sliders move too, and the bars say what the new settings would have made of this step. */

@@ -90,17 +90,14 @@ export class LessonPlayer {
     this.#turn += 1;
     this.#error = '';
     this.acts.begin();
-    this.question = this.scene.ask && !this.#done.has(index) ? this.#ask(this.scene.ask) : null;
+    const { ask } = this.scene;
+    this.question = ask && !this.#done.has(index) ? new LessonQuestion(ask, (answer) => this.#answer(answer)) : null;
     const task = this.question?.node ?? (this.scene.you ? this.rail.act(actWords(this.scene.you)) : null);
     this.rail.show(this.lesson, index, task);
     this.#remember(false);
     if (how === 'back') this.#look();
     else this.#bring(how === 'next');
     this.#changed();
-  }
-
-  #ask(ask) {
-    return new LessonQuestion(ask, (answer) => this.#answer(answer));
   }
 
   /** Where one is: in the address, in this window, and as progress in this browser. */
@@ -114,20 +111,19 @@ export class LessonPlayer {
 
   /** The run as the scene needs it: by its own acts where it goes on from the one before, else as a link would. */
   async #bring(isNext) {
-    const { store, scene, lesson, index } = this;
-    const turn = this.#turn;
-    const isWanted = () => this.#turn === turn;
-    this.#wait(true);
-    try {
+    const { store, scene } = this;
+    await this.#whileWaiting(async (isWanted) => {
       const acts = scene.do.filter(({ act }) => RUN_ACTS.includes(act));
       if (isNext && this.#canGoOn(acts)) await this.#perform(acts, isWanted);
-      else if (!fitsState(store, scene.start)) await store.send('lesson_run', { id: lesson.id, scene: index + 1, at: 'start' });
+      else if (!fitsState(store, scene.start)) await this.#bringTo('start');
       if (isWanted()) this.#look();
       await this.#perform(scene.do.filter(({ act }) => !RUN_ACTS.includes(act)), isWanted);
-    } catch (error) {
-      if (isWanted()) this.#error = error.message;
-    }
-    if (isWanted()) this.#wait(false);
+    });
+  }
+
+  /** @param {'start'|'end'} at of the scene */
+  #bringTo(at) {
+    return this.store.send('lesson_run', { id: this.lesson.id, scene: this.index + 1, at });
   }
 
   /** Whether the run stands where the scene's acts begin. A prefill needs only the settings to be right. */
@@ -148,6 +144,27 @@ export class LessonPlayer {
     if (panel) this.presenter.prefer(panel);
   }
 
+  /**
+   * Work for this scene. What goes wrong is said, and nothing more is done once the reader is elsewhere.
+   * @param {(isWanted: () => boolean) => Promise<void>} work @returns {Promise<boolean>} whether they are still here
+   */
+  async #attempt(work) {
+    const turn = this.#turn;
+    const isWanted = () => this.#turn === turn;
+    this.#error = '';
+    try {
+      await work(isWanted);
+    } catch (error) {
+      if (isWanted()) this.#error = error.message;
+    }
+    return isWanted();
+  }
+
+  async #whileWaiting(work) {
+    this.#wait(true);
+    if (await this.#attempt(work)) this.#wait(false);
+  }
+
   #wait(isWaiting) {
     this.#isWaiting = isWaiting;
     this.question?.wait(isWaiting);
@@ -162,30 +179,18 @@ export class LessonPlayer {
 
   /** What the reader is to do, done by the page. */
   async #doIt() {
-    const turn = this.#turn;
-    const isWanted = () => this.#turn === turn;
-    this.#error = '';
-    try {
-      await this.acts.perform(this.scene.you, isWanted);
-    } catch (error) {
-      if (isWanted()) this.#error = error.message;
-    }
+    await this.#attempt((isWanted) => this.acts.perform(this.scene.you, isWanted));
     this.#changed();
   }
 
   /** An answer was given, or the right one asked for (null). */
   async #answer(answer) {
-    const turn = this.#turn;
-    this.#error = '';
-    this.#wait(true);
-    try {
+    await this.#whileWaiting(async (isWanted) => {
       const found = await answerTo(answer, this.scene, this.#values().end, this.acts);
+      if (!isWanted()) return;
       if (found.refused) this.question.refuse(answer, found.words);
-      else if (this.#turn === turn) this.#complete(found.words, found.isRight, { guess: found.guess ?? null });
-    } catch (error) {
-      if (this.#turn === turn) this.#error = error.message;
-    }
-    if (this.#turn === turn) this.#wait(false);
+      else this.#complete(found.words, found.isRight, { guess: found.guess ?? null });
+    });
   }
 
   #complete(words = '', isRight = null, result = {}) {
@@ -267,17 +272,11 @@ export class LessonPlayer {
   }
 
   async #return() {
-    const { store, lesson, index } = this;
-    const turn = ++this.#turn;
-    this.#error = '';
-    this.#wait(true);
-    try {
-      await store.send('lesson_run', { id: lesson.id, scene: index + 1, at: this.isComplete ? 'end' : 'start' });
-      if (this.#turn === turn) this.#look();
-    } catch (error) {
-      if (this.#turn === turn) this.#error = error.message;
-    }
-    if (this.#turn === turn) this.#wait(false);
+    this.#turn += 1;
+    await this.#whileWaiting(async (isWanted) => {
+      await this.#bringTo(this.isComplete ? 'end' : 'start');
+      if (isWanted()) this.#look();
+    });
   }
 
   destroy() {

@@ -12,7 +12,7 @@ import { say } from '../drawing/say.js';
 import { fillValues, spanNodes } from './lesson_text.js';
 
 export class LessonRail {
-  /** @param {HTMLElement} place @param {{next, back, leave, doIt, again: () => void}} on */
+  /** @param {HTMLElement} place @param {{next, back, leave, doIt: () => void}} on */
   constructor(place, on) {
     this.on = on;
     this.name = make('b.lesson-name');
