@@ -30,9 +30,8 @@ from engine.decode.sums import sums_moved
 FLOAT32 = np.finfo(np.float32)
 SETTINGS = 256  # whose rules are remembered
 
-Act = Callable[
-    [Distribution, NDArray[np.int64]], Distribution
-]  # what came before, the context's ids, once each -> after
+# What came before, and the context's ids, once each -> what comes after.
+Act = Callable[[Distribution, NDArray[np.int64]], Distribution]
 
 
 class Rule(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from explorer.lessons.actions import Action
 from explorer.lessons.lesson import Ask, Lesson, RunState, Scene, Span, Text
-from explorer.lessons.states import SceneStates, after, before_any, scene_states
+from explorer.lessons.states import SceneStates, scene_states
 from explorer.live.frame import Json
 from explorer.live.record_payload import JsonObject, sampling_json
 from explorer.workspace.recipe_json import stop_json
@@ -12,11 +12,9 @@ from explorer.workspace.recipe_json import stop_json
 
 def lesson_json(lesson: Lesson) -> JsonObject:
     """The whole lesson."""
-    settings = before_any(lesson)
-    scenes: list[Json] = []
-    for scene, states in zip(lesson.scenes, scene_states(lesson), strict=True):
-        scenes.append(_scene_json(scene, states, settings))
-        settings = states.end or settings
+    scenes: list[Json] = [
+        _scene_json(scene, states) for scene, states in zip(lesson.scenes, scene_states(lesson), strict=True)
+    ]
     return {
         "id": lesson.id,
         "title": lesson.title,
@@ -27,18 +25,12 @@ def lesson_json(lesson: Lesson) -> JsonObject:
     }
 
 
-def _scene_json(scene: Scene, states: SceneStates, settings: RunState) -> JsonObject:
-    now = states.before or settings
-    do: list[Json] = []
-    for action in scene.do:
-        then = after(now, action, has_run=True)
-        do.append(_action_json(action, then))
-        now = then
+def _scene_json(scene: Scene, states: SceneStates) -> JsonObject:
     return {
         "title": scene.title,
         "text": [_text_json(part) for part in scene.text],
-        "do": do,
-        "you": _action_json(scene.you, after(now, scene.you, has_run=True)) if scene.you else None,
+        "do": [_action_json(act, then) for act, then in zip(scene.do, states.after_do, strict=True)],
+        "you": _action_json(scene.you, states.after_you) if scene.you and states.after_you else None,
         "show": list(scene.show),
         "ask": _ask_json(scene.ask) if scene.ask else None,
         "then": _text_json(scene.then) if scene.then else None,

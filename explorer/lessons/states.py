@@ -6,7 +6,6 @@ found before anybody plays the lesson.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from engine.config import SamplingParams, StopRules
@@ -19,82 +18,82 @@ from explorer.lessons.lesson import Fault, Lesson, RunState, Scene
 class SceneStates:
     """None: there is no run yet.
 
-    before  when the scene is entered
-    start   after what the page does for it
-    end     after what the reader does
+    before     when the scene is entered
+    start      after what the page does for it
+    end        after what the reader does
+    after_do   what is in force after each act of the page, also while there is no run
+    after_you  the same after the reader's act; None where there is none
     """
 
     before: RunState | None
     start: RunState | None
     end: RunState | None
+    after_do: tuple[RunState, ...]
+    after_you: RunState | None
 
 
-class CannotBe(Exception):
+class _CannotBe(Exception):
     """An act that cannot be done where it stands."""
 
 
 def scene_states(lesson: Lesson) -> tuple[SceneStates, ...]:
-    """The states of every scene. Raises CannotBe; `state_faults` says where."""
-    return tuple(states for states, _ in _walk(lesson))
+    """The states of every scene. An act that cannot be done changes nothing; `state_faults` names it."""
+    walk = _Walk(lesson)
+    return tuple(walk.through(scene) for scene in lesson.scenes)
 
 
 def state_faults(lesson: Lesson) -> list[Fault]:
-    """Acts that cannot be done where they stand."""
-    return [fault for _, faults in _walk(lesson) for fault in faults]
-
-
-def before_any(lesson: Lesson) -> RunState:
-    """The lesson's settings, with which its first run begins. Raises CannotBe where they are no settings."""
-    plain = RunState(lesson.prompt, lesson.mode, SamplingParams(), StopRules(), lesson.seed)
-    return changed(plain, lesson.settings)
-
-
-def _walk(lesson: Lesson) -> Iterator[tuple[SceneStates, list[Fault]]]:
-    try:
-        settings, first = before_any(lesson), list[Fault]()
-    except CannotBe as error:
-        settings = RunState(lesson.prompt, lesson.mode, SamplingParams(), StopRules(), lesson.seed)
-        first = [Fault(lesson.settings_line, str(error))]
-    run = _Walk(settings)
+    """Settings that cannot be, and acts that cannot be done where they stand."""
+    walk = _Walk(lesson)
     for scene in lesson.scenes:
-        before, faults = run.state, first
-        first = []
-        run.do(scene, scene.do, faults)
-        start = run.state
-        if scene.you:
-            run.do(scene, (scene.you,), faults)
-        if scene.ask and scene.ask.kind == "guess":
-            run.do(scene, (Action("step"),), faults)
-        yield SceneStates(before, start, run.state), faults
+        walk.through(scene)
+    return walk.faults
 
 
-@dataclass
 class _Walk:
-    """The run as the acts leave it; `settings` are in force also while there is none."""
+    """The run as the acts leave it, and what is in force also while there is none."""
 
-    settings: RunState
-    state: RunState | None = None
+    def __init__(self, lesson: Lesson) -> None:
+        self.faults: list[Fault] = []
+        self._has_run = False
+        self._now = RunState(lesson.prompt, lesson.mode, SamplingParams(), StopRules(), lesson.seed)
+        try:
+            self._now = _changed(self._now, lesson.settings)
+        except _CannotBe as error:
+            self.faults.append(Fault(lesson.settings_line, str(error)))
 
-    def do(self, scene: Scene, acts: tuple[Action, ...], faults: list[Fault]) -> None:
-        for act in acts:
-            try:
-                self.settings = after(self.settings, act, has_run=self.state is not None)
-                if self.state is not None or act.act == "prefill":
-                    self.state = self.settings
-            except CannotBe as error:
-                faults.append(Fault(act.line or scene.line, f"In “{scene.title}”: {error}"))
+    def through(self, scene: Scene) -> SceneStates:
+        before = self._run()
+        after_do = tuple(self._do(scene, act) for act in scene.do)
+        start = self._run()
+        after_you = self._do(scene, scene.you) if scene.you else None
+        if scene.ask and scene.ask.kind == "guess":
+            self._do(scene, Action("step"))
+        return SceneStates(before, start, self._run(), after_do, after_you)
+
+    def _run(self) -> RunState | None:
+        return self._now if self._has_run else None
+
+    def _do(self, scene: Scene, act: Action) -> RunState:
+        """What is in force after an act."""
+        try:
+            self._now = _after(self._now, act, has_run=self._has_run)
+            self._has_run = self._has_run or act.act == "prefill"
+        except _CannotBe as error:
+            self.faults.append(Fault(act.line or scene.line, f"In “{scene.title}”: {error}"))
+        return self._now
 
 
-def after(state: RunState, action: Action, *, has_run: bool) -> RunState:
-    """The state after an act. Raises CannotBe."""
+def _after(state: RunState, action: Action, *, has_run: bool) -> RunState:
+    """The state after an act. Raises _CannotBe."""
     if action.act == "prefill":
         return _prefilled(state, action)
     if action.act == "set":
-        return changed(state, action.changes)
+        return _changed(state, action.changes)
     if action.act in ("open", "close", "measure"):
         return state
     if not has_run:
-        raise CannotBe(f"{action.act} needs a run. Put do: prefill before it.")
+        raise _CannotBe(f"{action.act} needs a run. Put do: prefill before it.")
     if action.act in ("step", "play", "slow"):
         return _stepped(state, action.count)
     if action.act == "force":
@@ -103,7 +102,7 @@ def after(state: RunState, action: Action, *, has_run: bool) -> RunState:
     if action.act == "rewind":
         return _rewound(state, action.step)
     if action.act == "look" and isinstance(action.step, int) and action.step > state.steps:
-        raise CannotBe(f"There is no step {action.step} to look at: the run has {state.steps}.")
+        raise _CannotBe(f"There is no step {action.step} to look at: the run has {state.steps}.")
     return state
 
 
@@ -116,7 +115,7 @@ def _prefilled(state: RunState, action: Action) -> RunState:
 def _stepped(state: RunState, count: int) -> RunState:
     steps = state.steps + count
     if steps + 1 > state.stop.max_new_tokens:  # the prefill samples the first
-        raise CannotBe(
+        raise _CannotBe(
             f"{steps + 1} new tokens are more than the limit of {state.stop.max_new_tokens}. Raise it before."
         )
     _, sampling, seed = state.history[-1]
@@ -128,17 +127,19 @@ def _stepped(state: RunState, count: int) -> RunState:
 def _rewound(state: RunState, to: object) -> RunState:
     assert isinstance(to, int)
     if to >= state.steps:
-        raise CannotBe(f"There is nothing to rewind: the run has {state.steps} steps, and {to} is not before the last.")
+        raise _CannotBe(
+            f"There is nothing to rewind: the run has {state.steps} steps, and {to} is not before the last."
+        )
     forced = tuple(one for one in state.forced if one[0] <= to)
     return replace(state, steps=to, forced=forced, history=tuple(one for one in state.history if one[0] <= to))
 
 
-def changed(state: RunState, changes: Changes) -> RunState:
-    """The state with other settings from the next step on. Raises CannotBe where a value cannot be."""
+def _changed(state: RunState, changes: Changes) -> RunState:
+    """The state with other settings from the next step on. Raises _CannotBe where a value cannot be."""
     try:
         plain = SamplingParams() if changes.defaults else state.sampling
         sampling = replace(plain, **changes.sampling)  # type: ignore[arg-type]
         stop = replace(state.stop, **changes.stop)  # type: ignore[arg-type]
     except InvalidSettings as error:
-        raise CannotBe(str(error)) from None
+        raise _CannotBe(str(error)) from None
     return replace(state, sampling=sampling, stop=stop, seed=state.seed if changes.seed is None else changes.seed)
