@@ -11,7 +11,7 @@ import json
 
 import streamlit as st
 
-from explorer.components.component_script import ASSETS, script_of
+from explorer.components.component_source import ASSETS, script_of
 from explorer.components.module_bundle import bundle_css, read_sources
 from explorer.glossary.glossary import terms
 from explorer.recordings.first_step import FILE as FIRST_STEP

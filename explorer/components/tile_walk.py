@@ -7,11 +7,9 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.components.component_script import ASSETS, script_of
-from explorer.components.module_bundle import bundle_css, read_sources
+from explorer.components.component_source import script_of, styles_of
 
 ENTRY = "labs/tile_walk.js"
-STYLES = ("step_page/style/colours.css", "labs/tile_walk.css")  # the page's colours, then its own
 KEY = "tile_walk"
 
 
@@ -22,8 +20,7 @@ def script() -> str:
 
 def styles() -> str:
     """Its style sheet."""
-    sheets = read_sources(ASSETS, ".css")
-    return bundle_css({name: sheets[name] for name in STYLES})
+    return styles_of("labs/tile_walk.css")
 
 
 _component = st.components.v2.component("loupe_tile_walk", css=styles(), js=script(), isolate_styles=True)

@@ -7,7 +7,8 @@ import streamlit as st
 from explorer.components import lesson_list
 from explorer.hosting.runtime import runtime
 from explorer.labs.shell import escaped
-from explorer.lessons.shelf import SHELF, TOUR, NoLesson, Shelved, say
+from explorer.lessons.reading import TOUR
+from explorer.lessons.shelf import SHELF, NoLesson, Shelved, say
 
 
 def page() -> None:
@@ -22,11 +23,11 @@ def page() -> None:
         st.text(say("page.none"))
         return
     with st.container(key="lessons_list"):
-        lesson_list.mount([*_tour(), *(_row(one) for one in own if one.lesson)], _said(), key="lessons")
+        lesson_list.mount([*_tour(), *(_row(one) for one in own if one.lesson)], key="lessons")
     _faults(own)
     if others:
         st.subheader(say("page.own"), anchor=False)
-        lesson_list.mount([_row(one) for one in others if one.lesson], _said(), key="own_lessons")
+        lesson_list.mount([_row(one) for one in others if one.lesson], key="own_lessons")
         _faults(others)
 
 
@@ -35,7 +36,7 @@ def _tour() -> list[dict[str, object]]:
         tour = SHELF.tour()
     except NoLesson:
         return []
-    facts = {"id": TOUR, "title": tour.title, "summary": say("list.tour_summary"), "minutes": tour.minutes}
+    facts = {"id": TOUR, "title": tour.title, "summary": say("tour.on_list"), "minutes": tour.minutes}
     return [{**facts, "scenes": len(tour.scenes), "sheet": False}]
 
 
@@ -44,15 +45,6 @@ def _row(shelved: Shelved) -> dict[str, object]:
     assert lesson is not None, "a row is made of a lesson that could be read"
     facts = {"id": lesson.id, "title": lesson.title, "summary": lesson.summary, "minutes": lesson.minutes}
     return {**facts, "scenes": len(lesson.scenes), "sheet": True}
-
-
-def _said() -> dict[str, str]:
-    """The sentences that the list fills in itself."""
-    names = [
-        "minutes", "scenes", "start", "go_on", "again", "at", "done", "sheet", "sheet_of", "start_of", "go_on_of",
-        "again_of",
-    ]  # fmt: skip
-    return {name: say.unfilled(f"list.{name}") for name in names}
 
 
 def _faults(shelved: list[Shelved]) -> None:

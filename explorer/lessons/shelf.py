@@ -13,8 +13,7 @@ from threading import Lock
 from engine.errors import LoupeError
 from explorer.lessons.actions import Action
 from explorer.lessons.lesson import Fault, Lesson
-from explorer.lessons.reading import TOUR as TOUR
-from explorer.lessons.reading import BadLesson, lesson_id, read_file
+from explorer.lessons.reading import TOUR, BadLesson, lesson_id, read_file
 from explorer.say import words_beside
 
 HOME = Path(__file__).resolve().parents[2] / "lessons"
@@ -108,15 +107,11 @@ class Shelf:
         for lesson in self.playable():
             scenes = tuple(scene for scene in lesson.scenes if scene.tour)
             if scenes:
-                scenes = (replace(scenes[0], do=(lesson_begins(lesson), *scenes[0].do)), *scenes[1:])
+                prefill = Action("prefill", prompt=lesson.prompt, mode=lesson.mode, afresh=True)
+                scenes = (replace(scenes[0], do=(prefill, *scenes[0].do)), *scenes[1:])
                 title, summary = say("tour.title"), say("tour.summary")
                 return replace(lesson, id=TOUR, title=title, summary=summary, minutes=3, scenes=scenes, notes="")
         raise NoLesson(say("missing.none"))
-
-
-def lesson_begins(lesson: Lesson) -> Action:
-    """The prefill with which a lesson's run begins."""
-    return Action("prefill", prompt=lesson.prompt, mode=lesson.mode, afresh=True)
 
 
 def _order(file: Path) -> tuple[bool, int, str]:

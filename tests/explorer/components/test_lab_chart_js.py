@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from explorer.components.lab_chart import script, styles
+from explorer.components.component_source import script_of
+from explorer.components.lab_chart import STYLES
 
 pytestmark = pytest.mark.browser
 
@@ -34,8 +35,8 @@ LINES = {
 @pytest.fixture(scope="module")
 def page(browser: Browser) -> Iterator[Page]:
     opened = browser.new_page(viewport={"width": 800, "height": 600})
-    opened.set_content(f"<style>{styles()}</style><div id='host' style='height: 400px; width: 700px'></div>")
-    handed = script().replace("export default function labChart", "globalThis.labChart = function")
+    opened.set_content(f"<style>{STYLES}</style><div id='host' style='height: 400px; width: 700px'></div>")
+    handed = script_of("labs/chart.js").replace("export default function labChart", "globalThis.labChart = function")
     opened.add_script_tag(type="module", content=f"{handed}\nglobalThis.isReady = true;")
     opened.wait_for_function("() => globalThis.isReady")
     yield opened

@@ -11,10 +11,11 @@ from explorer.components.page_words import FILE
 from explorer.say import read_words
 from tests.explorer.components.js_page import SOURCES, js_page
 
+SAYS = ("step_page/", "lessons/")
 SAID = {
     (path, name)
     for path, source in SOURCES.items()
-    if path.startswith("step_page/")
+    if path.startswith(SAYS)
     for name in re.findall(r"\bsay\(\s*'([\w.]+)'", source)
     if not path.endswith("/say.js")
 }
@@ -46,7 +47,7 @@ SENTENCE = re.compile(r"^[A-Z“][^.#:\[]*[a-z]{2} [a-z]+ [a-z]+")  # begins lik
 NO_SENTENCE = ("Loupe: a part of the page",)  # for a developer's console
 
 
-@pytest.mark.parametrize("path", sorted(path for path in SOURCES if path.startswith("step_page/")))
+@pytest.mark.parametrize("path", sorted(path for path in SOURCES if path.startswith(SAYS)))
 def test_no_script_has_a_sentence_of_its_own(path: str):
     literals = [one or other for one, other in LITERAL.findall(COMMENT.sub("", SOURCES[path]))]
     assert [text for text in literals if SENTENCE.match(text) and not text.startswith(NO_SENTENCE)] == []

@@ -77,7 +77,7 @@ def test_the_page_shows_a_faulty_file_with_its_lines_and_the_others_all_the_same
     (tmp_path / "bad.md").write_text(with_line("- you: step", "- you: leap"))
     monkeypatch.setattr(lessons_page, "SHELF", Shelf(tmp_path))
     shown: list[str] = []
-    monkeypatch.setattr(lessons_page.lesson_list, "mount", lambda rows, said, key: shown.extend(r["id"] for r in rows))
+    monkeypatch.setattr(lessons_page.lesson_list, "mount", lambda rows, key: shown.extend(r["id"] for r in rows))
     page = AppTest.from_string("from explorer.lessons.page import page\npage()", default_timeout=30).run()
     assert not page.exception
     assert shown == ["tour", "good"]
