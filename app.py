@@ -1,8 +1,8 @@
 """Loupe: a magnifying glass for the decode loop. Start with `streamlit run app.py`.
 
 What is drawn is in explorer/pages/main.py. Here is what stands around it: the gate that everything from outside passes,
-the live line over which tabs and the decode loop speak, the teachers' sheets, a health check that asks the engine, and
-a model that begins to load with the server.
+the live line over which tabs and the decode loop speak, the teachers' sheets, the recordings that ship, a health check
+that asks the engine, and a model that begins to load with the server.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from explorer.hosting.runtime import runtime
 from explorer.lessons.sheet_route import ROUTE as SHEET
 from explorer.lessons.sheet_route import sheet
 from explorer.live.live_line import ROUTE, live_line
+from explorer.recordings.shipped_route import ROUTE as SHIPPED
+from explorer.recordings.shipped_route import shipped
 
 SCRIPT = Path(__file__).resolve().parent / "explorer" / "pages" / "main.py"
 
@@ -50,7 +52,11 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
 app = st.App(
     SCRIPT,
     lifespan=lifespan,
-    routes=[WebSocketRoute(under_base(ROUTE), live_line), Route(under_base(SHEET), sheet)],
+    routes=[
+        WebSocketRoute(under_base(ROUTE), live_line),
+        Route(under_base(SHEET), sheet),
+        Route(under_base(SHIPPED), shipped),
+    ],
     middleware=[
         Middleware(Gate, names=served_names, connections=CONNECTIONS, script=str(SCRIPT)),
         Middleware(HostConfig),

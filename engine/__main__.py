@@ -1,6 +1,8 @@
 """The decode loop without a browser: `python -m engine "The cat sat" --max-new-tokens 16 --temperature 0 --json`.
 
 One JSON object per step on standard output, or a table a person can read. Errors go to standard error, exit code 2.
+`--record` and `--html` keep the run as a file. What writes those belongs to the page: this command is a caller of the
+engine and no part of it, so it may ask for that.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.config import EngineConfig, SamplingParams, StopRules
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from engine.records import StepRecord
     from engine.session import DecodeSession
     from engine.tokens import EncodedPrompt
+    from explorer.recordings.recorder import Recorder
 
 INFO_FIELDS = (
     "id",
@@ -91,6 +95,10 @@ def parser() -> argparse.ArgumentParser:
     words.add_argument("--ignore-end-ids", action="store_true", help="go on past the model's own EOS tokens")
     words.add_argument("--max-kv-bytes", type=int, default=rules.max_kv_bytes, help="0 is off (default: %(default)s)")
     words.add_argument("--attention", nargs=2, type=int, metavar=("LAYER", "HEAD"), help="add this head's row")
+    words.add_argument(
+        "--record", metavar="FILE", help="keep the run as a recording, to be opened on the page (.loupe)"
+    )
+    words.add_argument("--html", metavar="FILE", help="keep the run as one HTML page that plays it anywhere")
     words.add_argument("--info", action="store_true", help="print the model's facts and stop")
     words.add_argument("--json", action="store_true", help="one JSON object per step instead of a table")
     return words
@@ -113,10 +121,16 @@ def run(args: argparse.Namespace, sampling: SamplingParams, stop: StopRules) -> 
 
         show_info(load_model(config).info, as_json=args.json)
         return 0
+    targets = [Path(name) for name in (args.record, args.html) if name]
+    require_writable(targets)
     engine = start(config)
     try:
-        session = engine.create_session(sampling=sampling, stop=stop, seed=args.seed)
-        step_through(engine, session, encode(engine, args), args)
+        session = engine.create_session(sampling=sampling, stop=stop, seed=args.seed, watched=bool(targets))
+        prompt = encode(engine, args)
+        recorder = recorder_of(engine, session) if targets else None
+        step_through(engine, session, prompt, args, recorder)
+        if recorder is not None:
+            keep(recorder, prompt, args)
     finally:
         engine.close()
     return 0
@@ -131,13 +145,52 @@ def encode(engine: LLMEngine, args: argparse.Namespace) -> EncodedPrompt:
     return engine.tokenizer.encode(args.prompt)
 
 
-def step_through(engine: LLMEngine, session: DecodeSession, prompt: EncodedPrompt, args: argparse.Namespace) -> None:
+def require_writable(targets: Sequence[Path]) -> None:
+    """Raises LoupeError where a file cannot be written: before the run, not after it."""
+    for target in targets:
+        if target.is_dir() or not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
+            raise LoupeError(
+                f"{target} cannot be written: name a file in a folder that is there and can be written to."
+            )
+
+
+def recorder_of(engine: LLMEngine, session: DecodeSession) -> Recorder:
+    """What keeps each step's attention as it comes."""
+    from explorer.recordings.recorder import Recorder
+
+    return Recorder(engine, session)
+
+
+def keep(recorder: Recorder, prompt: EncodedPrompt, args: argparse.Namespace) -> None:
+    """Write what was asked for, and say so on standard error."""
+    from explorer.recordings.single_page import page_of
+    from explorer.recordings.writing import recording_of
+
+    data = recording_of(recorder.run(args.prompt, "chat" if args.chat else "raw", prompt.notes))
+    if args.record:
+        Path(args.record).write_bytes(data)
+        print(f"wrote {args.record} ({len(data):,} bytes)", file=sys.stderr)
+    if args.html:
+        page = page_of(data, title=args.prompt).encode()
+        Path(args.html).write_bytes(page)
+        print(f"wrote {args.html} ({len(page):,} bytes)", file=sys.stderr)
+
+
+def step_through(
+    engine: LLMEngine,
+    session: DecodeSession,
+    prompt: EncodedPrompt,
+    args: argparse.Namespace,
+    recorder: Recorder | None = None,
+) -> None:
     """Prefill, then step until a rule stops it, printing each record as it comes."""
     record = session.prefill(prompt).result()
     if not args.json:
         print(TABLE_HEAD)
     while True:
         row = None
+        if recorder is not None:
+            recorder.take(record)
         if args.attention:
             layer, head = args.attention
             row = attention_row(session, record.index, layer, head)

@@ -29,6 +29,8 @@ import { Settings } from './controls/settings.js';
 import { Share } from './controls/share.js';
 import { flyToken } from './panels/tokens/fly.js';
 import { Checks } from './controls/checks.js';
+import { KeepRun } from './controls/keep_run.js';
+import { RecordingBar } from './controls/recording_bar.js';
 import { letGoOfDragged } from './controls/keys.js';
 import { explainTerms } from './drawing/explain.js';
 import { Popover } from './drawing/overlay.js';
@@ -51,8 +53,9 @@ const PANELS = [
 
 const FRAME_MS = 16;
 
-class StepPage {
-  constructor(parent, store) {
+export class StepPage {
+  /** @param {HTMLElement[]} [buttons] of whoever shows the page, at the end of the top bar */
+  constructor(parent, store, buttons = []) {
     this.store = store;
     this.parent = parent;
     this.changes = new Set();
@@ -63,7 +66,7 @@ class StepPage {
     this.root.dataset.theme = themeOf(this.root);
     this.inner = make('div.page');
     this.root.replaceChildren(this.inner);
-    this.parts = this.#build();
+    this.parts = this.#build(buttons);
     this.stopFitting = fitToView(this.root, this.root.querySelector('.transport'));
     this.onClick = (event) => this.#letGo(event);
     this.root.addEventListener('click', this.onClick);
@@ -76,7 +79,7 @@ class StepPage {
     this.#collect(new Set(['model', 'session', 'tokens', 'steps', 'select', 'theme', 'busy', 'machine']));
   }
 
-  #build() {
+  #build(buttons) {
     const { store, root, inner } = this;
     const place = (spec, props) => {
       const node = make(spec, props);
@@ -87,6 +90,8 @@ class StepPage {
     const settings = new Settings(root, store);
     const checks = new Checks(root, store);
     const share = new Share(store);
+    const keep = new KeepRun(root, store);
+    const recording = new RecordingBar(root, bar, store);
     const prompt = new PromptRow(place('section.prompt-row', { 'aria-label': say('step_page.prompt') }), store);
     const first = new FirstScreen(store, prompt, () => this.lessons.isOn);
     const strip = new TokenStrip(place('section.strip-box', { 'aria-label': say('step_page.tokens') }), store, root);
@@ -116,7 +121,7 @@ class StepPage {
     const slowStep = this.#buildSlowStep(turn, presenter, { stations, strip, ...panels });
     const player = new Player(root, place('footer.transport'), store, { prompt, presenter, slowStep, openStops });
     slowStep.held = new Set([strip, stations, ...Object.values(panels), player]);
-    const topBar = new TopBar(bar, root, store, [line.bar.node, share.button, presenter.button, settings.button, checks.button]);
+    const topBar = new TopBar(bar, root, store, [line.bar.node, share.button, keep.button, presenter.button, settings.button, checks.button, ...buttons]);
     this.lessons = lessonsOnPage(root, store, { player, presenter, panels, settings, checks, strip, topBar, stops: this.stops, block: this.block });
     return [
       topBar,
@@ -124,6 +129,8 @@ class StepPage {
       strip,
       stations,
       share,
+      keep,
+      recording,
       settings,
       checks,
       ...Object.values(panels),
@@ -228,12 +235,16 @@ class StepPage {
   }
 
   update({ owner }) {
-    const theme = themeOf(this.root);
-    if (theme !== this.root.dataset.theme) {
-      this.root.dataset.theme = theme;
-      this.store.emit(new Set(['theme']));
-    }
+    this.showTheme();
     this.store.line.open(owner);
+  }
+
+  /** The colours may be others than when it was drawn. */
+  showTheme() {
+    const theme = themeOf(this.root);
+    if (theme === this.root.dataset.theme) return;
+    this.root.dataset.theme = theme;
+    this.store.emit(new Set(['theme']));
   }
 
   /** Show where a station's numbers come from. */

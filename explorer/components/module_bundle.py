@@ -16,6 +16,7 @@ from pathlib import Path
 _IMPORT = re.compile(r"^import\s[^;]*?from\s+['\"](\.{1,2}/[\w./-]+)['\"];?[ \t]*\n", re.MULTILINE)
 _ANY_IMPORT = re.compile(r"^import\b.*", re.MULTILINE)
 _EXPORT = re.compile(r"^export\s+(?!default\b)(?=(async\s+)?(function|class|const|let|var)\b)", re.MULTILINE)
+_EXPORT_DEFAULT = re.compile(r"^export\s+default\s+(?=(async\s+)?(function|class)\b)", re.MULTILINE)
 _ANY_EXPORT = re.compile(r"^export\s.*", re.MULTILINE)
 _DECLARED = re.compile(
     r"^(?:export\s+(?:default\s+)?)?(?:async\s+)?(?:function\*?|class|const|let|var)\s+([A-Za-z_$][\w$]*)", re.MULTILINE
@@ -95,11 +96,13 @@ def _refuse_clashes(sources: Mapping[str, str]) -> None:
 
 def _plain(name: str, source: str, *, keeps_default: bool) -> str:
     without = _EXPORT.sub("", _IMPORT.sub("", source))
+    if not keeps_default:
+        without = _EXPORT_DEFAULT.sub("", without)
     left = _ANY_IMPORT.search(without)
     if left:
         raise BundleError(f"{name}: only imports of files in this folder can be bundled, found: {left.group()}")
     exports = [
-        line for line in _ANY_EXPORT.findall(without) if not (keeps_default and line.startswith("export default "))
+        line for line in _ANY_EXPORT.findall(without) if not line.startswith("export default ") or not keeps_default
     ]
     if exports:
         raise BundleError(f"{name}: cannot bundle: {exports[0]}")

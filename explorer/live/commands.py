@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.errors import EngineFault, LoupeError
-from explorer.operations import inspect_step, lesson, measurements, open_session, run_steps, share_with_host, undo
+from explorer.operations import (
+    inspect_step,
+    lesson,
+    measurements,
+    open_session,
+    recordings,
+    run_steps,
+    share_with_host,
+    undo,
+)
 from explorer.operations.operation import Args, Operation, Running, Value
 from explorer.workspace.workspace import Workspace
 
@@ -28,6 +37,8 @@ CANCELLABLE = frozenset(
         "lesson_run",
         "prompt_rows",
         "undo",
+        "save_run",
+        "go_live",
         "check",
         "layer_times",
         "triangle",
@@ -62,6 +73,8 @@ OPERATIONS: Mapping[str, Operation] = {
     "lesson": lesson.lesson,
     "lesson_run": lesson.lesson_run,
     "share": share_with_host.share,
+    "save_run": recordings.save_run,
+    "go_live": recordings.go_live,
     "measure_machine": measurements.measure_machine,
     "layer_times": measurements.layer_times,
 }

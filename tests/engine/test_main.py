@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 
 from engine.__main__ import main
 from engine.text.tokenizer import Tokenizer
+from explorer.recordings.reading import read_recording
 from tests.engine.architectures import byte_tokenizer, tiny_llama_folder
 
 ROOT = Path(__file__).parents[2]
@@ -150,6 +152,24 @@ def test_a_chat_template_that_cannot_be_used_is_one_sentence_and_exit_code_2(tmp
     assert words in said
     assert len([line for line in said.splitlines() if line.startswith("error: ")]) == 1
     assert "Traceback" not in said
+
+
+def test_a_run_is_kept_as_a_recording_and_as_a_page_beside_what_is_printed(folder, tmp_path, capsys):
+    kept, page = tmp_path / "cat.loupe", tmp_path / "cat.html"
+    files = ["--record", str(kept), "--html", str(page)]
+    assert main(["The cat", "--model", folder, "--max-new-tokens", "3", "--json", *files]) == 0
+    printed = capsys.readouterr()
+    steps = [json.loads(line) for line in printed.out.splitlines()]
+    recorded = read_recording(kept.read_bytes()).header["steps"]
+    assert [step["emitted_ids"] for step in recorded] == [step["emitted_ids"] for step in steps]
+    assert [step["kv_len"] for step in recorded] == [7, 8, 9]
+    assert base64.b64encode(kept.read_bytes()).decode() in page.read_text(encoding="utf-8")
+    assert str(kept) in printed.err
+
+
+def test_a_file_that_cannot_be_written_is_said_before_the_model_is_loaded(tmp_path, capsys):
+    assert main(["Hi", "--model", "no-such-model", "--record", str(tmp_path / "none" / "cat.loupe")]) == 2
+    assert "cannot be written" in capsys.readouterr().err
 
 
 def test_a_reader_that_has_enough_ends_it_quietly(folder):

@@ -17,7 +17,7 @@ export class AskToken {
     this.said = make('div.lp-ask-said', { role: 'status' });
     const button = make('button.lp-toggle', {}, say('ask_token.ask'));
     button.type = 'submit';
-    this.form = make('form.lp-ask', {}, this.input, button);
+    this.form = make('form.lp-ask', { data: { live: '' } }, this.input, button);
     this.form.addEventListener('submit', (event) => {
       event.preventDefault();
       this.#ask();

@@ -45,7 +45,7 @@ export class Checks {
     this.store = store;
     this.state = 'unknown';
     this.result = null;
-    this.button = make('button.checks-badge', { onclick: () => this.open() });
+    this.button = make('button.checks-badge', { data: { live: '' }, onclick: () => this.open() });
     this.#drawBadge();
   }
 

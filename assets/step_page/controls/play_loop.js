@@ -5,6 +5,8 @@
  * Looking at another step pauses, and so does a hidden tab.
  */
 
+import { RecordedPlay } from './recorded_play.js';
+
 /** Steps per second by notch of the speed slider; Infinity is as fast as steps come. */
 export const SPEEDS = [0.5, 1, 2, 3, 5, 8, 12, 20, Infinity];
 
@@ -18,13 +20,14 @@ export class PlayLoop {
     this.speed = 5;
     this.error = store.play.error;
     this.onHidden = () => document.hidden && this.pause();
+    this.recorded = new RecordedPlay(store, () => 1000 / this.speed, onChange);
     this.onStore = ({ detail }) => this.#follow(detail);
     store.addEventListener('change', this.onStore);
     document.addEventListener('visibilitychange', this.onHidden);
   }
 
   get playing() {
-    return this.asked?.on ?? this.store.play.on;
+    return this.recorded.playing || (this.asked?.on ?? this.store.play.on);
   }
 
   toggle() {
@@ -33,17 +36,19 @@ export class PlayLoop {
   }
 
   start() {
+    if (this.store.isOpened) return this.recorded.start();
     this.store.follow();
     this.#ask(true, 'play', { speed: this.speed === Infinity ? null : this.speed });
   }
 
   pause() {
-    if (this.playing) this.#ask(false, 'pause');
+    if (this.recorded.playing) this.recorded.stop();
+    else if (this.playing) this.#ask(false, 'pause');
   }
 
   setSpeed(speed) {
     this.speed = speed;
-    if (this.playing) this.start();
+    if (this.playing && !this.recorded.playing) this.start();
   }
 
   #ask(on, op, args) {
@@ -61,7 +66,7 @@ export class PlayLoop {
   }
 
   #follow(changes) {
-    if (changes.has('select') && !this.store.sel.follow) this.pause();
+    if (changes.has('select') && !this.store.sel.follow && !this.recorded.playing) this.pause();
     const { error } = this.store.play;
     if (error && error !== this.error) this.onError(error);
     this.error = error;

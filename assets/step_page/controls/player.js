@@ -67,12 +67,23 @@ export class Player {
     if (act === 'branches') return undefined; // its popover listens by itself
     if (act === 'help') return openHelp(this.page);
     if (act === 'tour') return this.lessons.open('tour');
+    if (store.isOpened) return this.#inRecording(act);
     if (store.recording) return this.note.say(say('first.not_yet'), 'hint');
     if (act === 'undo') return this.#undo();
     if (act === 'step') return this.#step();
     if (act === 'slow') return this.#slow();
     if (act === 'play') return this.#play();
     return store.steps.length ? this.#change(act) : this.note.say(say('player.prefill_first'), 'hint');
+  }
+
+  /** In a recording, Step goes to the next recorded step, and Play from step to step. */
+  #inRecording(act) {
+    const { store } = this;
+    if (act === 'play') return this.loop.toggle();
+    if (act !== 'step') return this.note.say(say('recording.not_here'), 'hint');
+    this.loop.pause();
+    if (store.sel.step === store.newest) return this.note.say(say('recording.end'), 'hint');
+    return store.select({ step: store.sel.step + 1 });
   }
 
   #step() {

@@ -37,7 +37,7 @@ export class PrefillNote {
 
   draw() {
     const { store } = this;
-    const { kind, key, nodes } = store.recording ? this.#recorded() : this.#prefill(store.steps[0]);
+    const { kind, key, nodes } = store.isOpened ? {} : store.recording ? this.#recorded() : this.#prefill(store.steps[0]);
     this.node.hidden = !kind;
     this.tour.hidden = Boolean(store.lesson) || readProgress().tour?.done === true;
     this.node.dataset.kind = kind ?? '';
@@ -51,7 +51,7 @@ export class PrefillNote {
   #recorded() {
     const { recording, loading, place } = this.store;
     const why = loading ? say('first.loading') : place ? say('first.place') : '';
-    return { kind: 'recorded', key: `${recording} ${why}`, nodes: () => [make('b', {}, say('first.recorded', { model: recording })), ' ', why] };
+    return { kind: 'recorded', key: `${recording.model} ${why}`, nodes: () => [make('b', {}, say('first.recorded', { model: recording.model })), ' ', why] };
   }
 
   /** Where the run is the prefill alone and goes on. */

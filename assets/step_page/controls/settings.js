@@ -45,7 +45,7 @@ export function samplingOfDefaults(defaults) {
 export class Settings {
   constructor(root, store) {
     this.store = store;
-    this.button = make('button.sampling-button', { title: say('settings.title') });
+    this.button = make('button.sampling-button', { data: { live: '' }, title: say('settings.title') });
     this.popover = new Popover(
       root,
       this.button,

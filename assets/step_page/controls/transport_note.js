@@ -120,7 +120,7 @@ export class TransportNote {
     if (this.said) return { ...this.said, key: this.said.words };
     if (busy && (!store.how || Object.keys(LONG_WORK).some((op) => store.line.pending(op))))
       return { kind: 'busy', words: `${busyWords(busy, LONG_WORK)} …`, actions: [this.#cancel()], key: JSON.stringify(busy) };
-    if (back)
+    if (back && !store.isOpened)
       return {
         kind: 'back',
         words: say('transport_note.looking_back', { step, newest }),
@@ -135,7 +135,7 @@ export class TransportNote {
         actions: [make('button.small-button.prefill-it', { onclick: () => this.prompt.prefill() }, say('transport_note.prefill_new'))],
         key: 'changed',
       };
-    if (last?.finish_reason) {
+    if (last?.finish_reason && !store.isOpened) {
       return {
         kind: 'finished',
         words: say('transport_note.stopped', { why: FINISH_WORDS[last.finish_reason] ?? last.finish_reason }),

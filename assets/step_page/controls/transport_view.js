@@ -136,7 +136,7 @@ export class TransportView {
     for (const act of ['first', 'back']) buttons[act].disabled = empty || step === 0;
     for (const act of ['forward', 'last']) buttons[act].disabled = empty || step >= newest;
     for (const act of ['fork', 'force', 'reset']) buttons[act].disabled = !store.hasRun;
-    for (const act of ['step', 'play']) buttons[act].disabled = Boolean(store.recording);
+    for (const act of ['step', 'play']) buttons[act].disabled = Boolean(store.recording) && !store.isOpened;
     buttons.rewind.disabled = !back;
     setText(words.rewind, back ? say('transport_view.rewind_drops', { steps: newest - step }) : say('transport_view.rewind'));
     const branches = store.session?.branches?.length ?? 0;
@@ -149,7 +149,7 @@ export class TransportView {
     const waiting = store.line.pending('step') + store.line.pending('prefill');
     setText(words.step, empty ? say('transport_view.prefill') : say('transport_view.step'));
     buttons.step.classList.toggle('is-waiting', waiting > 0);
-    buttons.step.classList.toggle('is-finished', Boolean(store.steps.at(-1)?.finish_reason));
+    buttons.step.classList.toggle('is-finished', Boolean(store.steps.at(-1)?.finish_reason) && !store.isOpened);
     this.waiting.hidden = waiting < 2;
     setText(this.waiting, String(waiting));
     if (buttons.play.ariaPressed === String(loop.playing)) return;

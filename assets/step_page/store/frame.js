@@ -81,8 +81,8 @@ function isPlaneDescriptor(value) {
 
 /**
  * @param {Uint8Array} bytes
- * @returns {{header: object, plane: (descriptor: object) => Plane, hydrate: (value: any) => any}}
- *   `hydrate` returns the value with every array description in it replaced by its Plane
+ * @returns {{header: object, start: number, plane: (descriptor: object) => Plane, hydrate: (value: any) => any}}
+ *   `start`: where the planes begin; `hydrate` returns the value with every array description in it replaced by its Plane
  */
 export function decodeFrame(bytes) {
   const headerLength = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0, true);
@@ -98,5 +98,5 @@ export function decodeFrame(bytes) {
     if (isPlaneDescriptor(value)) return plane(value);
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, hydrate(inner)]));
   };
-  return { header, plane, hydrate };
+  return { header, start: planesStart, plane, hydrate };
 }

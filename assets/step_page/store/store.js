@@ -11,8 +11,8 @@
  *   store.undo = {number, act, steps} what Undo would bring back; null: nothing, undefined: not known yet
  *   store.machine = {bytes_per_s, flops_per_s, ...} what this machine was measured to do, or null
  *   store.how                                  how the session began on this connection; null: it is on its way
- *   store.recording                            the model of a step that was recorded earlier and is shown until there is a
- *                                              run of this page's own; null: what is shown is its own
+ *   store.recording = {kind, model, made}      what is shown was recorded; null: it is a run of this page's own.
+ *                                              'first': a step, until there is such a run; 'opened': a file, until it is closed
  *   store.hasBegun                             whether the page has decided what to begin with
  *   store.play = {on, speed, error}            whether the server asks for step after step
  *   store.loading, .failed, .place             why there is no session yet, or null
@@ -29,7 +29,7 @@
  */
 
 import { LiveLine } from './live_line.js';
-import { recordedFrame } from './recording.js';
+import { RECORDED_PARTS, firstStep } from './recording.js';
 import { TabMemory } from './tab_memory.js';
 import { wholeSession } from './whole_session.js';
 import { say } from '../drawing/say.js';
@@ -42,7 +42,10 @@ const TAKEN_OVER = {
 const UNREADABLE = ['BadCommand', 'InvalidSettings']; // what the tab remembers is of no use, now or at the next reload
 const QUIET = { busy: null, loading: null, failed: null, place: null, how: null, play: { on: false, speed: null, error: null } };
 
-const WHILE_RECORDED = ['prefill', 'stop', 'lesson', 'lessons', 'lesson_run']; // all else is about a run, and there is none yet
+/** What may be asked for while a recording is shown; all else is about a run. */
+const WHILE_RECORDED = { first: ['prefill', 'stop', 'lesson', 'lessons', 'lesson_run', 'go_live'], opened: ['stop', 'go_live'] };
+const NOT_NOW = { first: say('first.not_yet'), opened: say('recording.not_here') };
+const HEARD_WHILE_OPEN = ['limits', 'busy', 'loading', 'failed', 'place', 'how'];
 const NOTHING_SELECTED = { step: -1, layer: 0, head: 0, follow: true };
 
 export class Store extends EventTarget {
@@ -71,14 +74,15 @@ export class Store extends EventTarget {
   #wanted; // selection a link asked for, until its step has come
   #reported = '';
 
-  constructor() {
+  /** @param {object} [offline] in place of the line and of the tab's memory, where there is no server */
+  constructor(offline) {
     super();
     Object.assign(this, QUIET);
-    this.memory = new TabMemory();
+    this.memory = offline?.memory ?? new TabMemory();
     this.#wanted = this.memory.wantedSelection();
-    this.line = new LiveLine(
+    this.line = offline?.line ?? new LiveLine(
       () => ({ ...this.memory.greeting(), have: this.hasRun ? { epoch: this.epoch, steps: this.steps.length } : null }),
-      (header, hydrate) => this.#receive(header, hydrate),
+      (header, hydrate) => (this.isOpened ? this.#overhear(header) : this.#receive(header, hydrate)),
       () => this.#lineChanged(),
     );
   }
@@ -91,9 +95,8 @@ export class Store extends EventTarget {
 
   /** @returns {Promise<any>} */
   send(op, args = {}) {
-    if (this.recording && !WHILE_RECORDED.includes(op)) {
-      return Promise.reject({ kind: 'Recorded', message: say('first.not_yet') });
-    }
+    const { kind } = this.recording ?? {};
+    if (kind && !WHILE_RECORDED[kind].includes(op)) return Promise.reject({ kind: 'Recorded', message: NOT_NOW[kind] });
     const answer = this.line.send(op, args);
     this.emit(new Set(['busy']));
     return answer;
@@ -119,12 +122,33 @@ export class Store extends EventTarget {
     return this.steps.length > 0 && !this.recording;
   }
 
+  /** Whether a recording is open that somebody chose to look at. */
+  get isOpened() {
+    return this.recording?.kind === 'opened';
+  }
+
   /** Show the recorded step, where there is nothing else to look at yet. */
   showRecording() {
     if (this.model || this.how) return;
-    const { header, hydrate } = recordedFrame();
-    this.recording = header.model.name;
-    this.#receive(header, hydrate);
+    this.#show('first', firstStep());
+  }
+
+  /** Look at a recording from its first step on. The run of this page waits on the server until it is closed. */
+  openRecording(recorded) {
+    const own = this.recording ? this.#arrived : this.model;
+    this.#forget();
+    this.#show('opened', recorded);
+    this.#arrived = own;
+    this.select({ step: 0 });
+  }
+
+  /** Back to the run of this page: all of it is heard again. */
+  closeRecording() {
+    if (!this.isOpened) return;
+    this.#forget();
+    this.recording = null;
+    this.emit(new Set(['session', 'tokens', 'steps', 'model', 'select']));
+    this.line.retry();
   }
 
   endRecording() {
@@ -133,13 +157,29 @@ export class Store extends EventTarget {
     this.emit(changes);
   }
 
+  #show(kind, { header, hydrate }) {
+    this.recording = { kind, model: header.model.name, made: header.made };
+    this.#receive(Object.fromEntries(RECORDED_PARTS.filter((name) => name in header).map((name) => [name, header[name]])), hydrate);
+  }
+
+  #forget() {
+    Object.assign(this, { model: null, session: null, tokens: [], steps: [], epoch: -1, params: null, sel: { ...NOTHING_SELECTED } });
+  }
+
   #endRecording(changes) {
-    if (!this.recording) return;
+    if (this.recording?.kind !== 'first') return;
     const arrived = this.#arrived;
-    if (arrived?.name !== this.recording) this.model = null; // layer and head were chosen for another
+    if (arrived?.name !== this.recording.model) this.model = null; // layer and head were chosen for another
     this.recording = this.#arrived = null;
     this.#loseSession(changes);
     this.#takeModel({ model: arrived }, changes.add('model'));
+  }
+
+  /** What a frame says beside the run, while a recording is looked at. */
+  #overhear(header) {
+    const news = header.frame === 1 ? { ...QUIET, ...header } : header;
+    for (const name of HEARD_WHILE_OPEN) if (name in news) this[name] = news[name];
+    this.emit(new Set(['frame', 'busy', 'line']));
   }
 
   get selected() {

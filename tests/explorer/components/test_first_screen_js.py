@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
 
-from explorer.components.step_page import recorded_step
+from explorer.recordings.shipped import first_step
 from tests.explorer.components.live_tab import LiveTab, done, run
 
 pytestmark = pytest.mark.browser
@@ -16,20 +17,20 @@ EXAMPLES = [{"label": "The dog", "prompt": "The dog ran", "mode": "raw"}]
 NEW = {"how": "new", "session": None, "model": MODEL, "examples": EXAMPLES}
 PREFILL = {"n": 1, "op": "prefill", "args": {"prompt": "The dog ran", "mode": "raw"}}
 OPENED = """(recorded) => {
-    globalThis.RECORDED = recorded;
+    globalThis.FIRST_STEP = recorded;
     globalThis.row = new PromptRow(document.createElement('div'), store);
     globalThis.first = new FirstScreen(store, row, () => false);
     const draw = (changes) => { row.draw(changes); first.draw(); };
     store.addEventListener('change', ({ detail }) => queueMicrotask(() => draw(detail))); // the page draws later, too
 }"""
-SHOWN = "[store.recording, store.steps.length, store.tokens.map(({ id }) => id)]"
+SHOWN = "[store.recording?.model ?? null, store.steps.length, store.tokens.map(({ id }) => id)]"
 RECORDING = ["SmolLM2-135M-Instruct", 1, [504, 2644, 2643, 335]]  # The, cat, sat, on
 NOTHING: list[Any] = [None, 0, []]
 
 
 def opened(tab: LiveTab) -> LiveTab:
     """The page is built, and its line is open."""
-    tab.page.evaluate(OPENED, recorded_step())
+    tab.page.evaluate(OPENED, base64.b64encode(first_step()).decode())
     tab.open()
     return tab
 

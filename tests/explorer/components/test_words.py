@@ -11,7 +11,7 @@ from explorer.components.page_words import FILE
 from explorer.say import read_words
 from tests.explorer.components.js_page import SOURCES, js_page
 
-SAYS = ("step_page/", "lessons/")
+SAYS = ("step_page/", "lessons/", "player/")
 SAID = {
     (path, name)
     for path, source in SOURCES.items()

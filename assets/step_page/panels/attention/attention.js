@@ -80,6 +80,7 @@ class AttentionPanel {
       this.#redraw();
     });
     this.triangleButton.classList.add('lp-triangle');
+    this.triangleButton.dataset.live = '';
     this.frame.bar.append(
       segmentedControl('scale', [['root', '√ scale', say('attention.root_title')], ['linear', 'linear']], 'root', (name) => {
         this.head.scale = name;

@@ -55,8 +55,8 @@ class TimingPanel {
       .map((words) => make('span.lp-stat', { title: say('timing.measured') }, ...words));
     this.frame.aside(make('div.lp-stats', {}, ...numbers));
     this.floorKey = make('span.lp-key', { hidden: true }, make('i', { data: { part: 'floor' } }), say('timing.bound'), (this.stats.floor = make('b')));
-    this.measure = make('button.lp-toggle', { onclick: () => this.#measure() }, say('timing.measure'));
-    this.layers = make('button.lp-toggle', { onclick: () => openLayers(this.#page(), this.store, this.store.selected),
+    this.measure = make('button.lp-toggle', { data: { live: '' }, onclick: () => this.#measure() }, say('timing.measure'));
+    this.layers = make('button.lp-toggle', { data: { live: '' }, onclick: () => openLayers(this.#page(), this.store, this.store.selected),
       title: say('timing.layers_title') }, say('timing.layers'));
     this.frame.foot.append(make('div.lp-legend', {}, ...legend, this.floorKey, this.layers, this.measure));
   }
