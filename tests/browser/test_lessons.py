@@ -43,6 +43,10 @@ class LessonOnPage:
             self.close_what_covers()
             if self.rail.get_attribute("data-complete") == "false":
                 self.rail.locator(".lesson-do").click()
+            if scene.you.act == "slow":
+                expect(self.page.locator(".loupe[data-beat]")).to_be_attached()
+                expect(self.rail).to_have_attribute("data-complete", "false")
+                self.page.keyboard.press("Escape")
         expect(self.rail).to_have_attribute("data-complete", "true")
         expect(self.rail).to_have_attribute("data-waiting", "false")
 

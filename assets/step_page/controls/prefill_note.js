@@ -32,6 +32,7 @@ export class PrefillNote {
     this.node = make('p.prefill-note', { hidden: true });
     this.key = '';
     const button = make('button.small-button.take-tour', { title: say('lesson.tour_title'), onclick: onTour }, say('lesson.tour'));
+    this.press = make('b.prefill-next', {}, say('prefill.press'));
     this.tour = make('span.prefill-tour', {}, say('lesson.or_tour'), ' ', button);
   }
 
@@ -39,13 +40,14 @@ export class PrefillNote {
     const { store } = this;
     const { kind, key, nodes } = store.recording ? this.#recorded() : this.#prefill(store.steps[0]);
     this.node.hidden = !kind;
+    this.press.hidden = Boolean(store.lesson); // a lesson says itself what comes next
     this.tour.hidden = Boolean(store.lesson) || readProgress().tour?.done === true;
     this.node.dataset.kind = kind ?? '';
     this.node.parentElement.classList.toggle('has-note', Boolean(kind));
     if (!kind || key === this.key) return;
     this.key = key;
     setChildren(this.node, nodes());
-    this.node.title = [...this.node.childNodes].filter((node) => node !== this.tour).map((node) => node.textContent).join(' ');
+    this.node.title = [...this.node.childNodes].filter((node) => node !== this.tour && node !== this.press).map((node) => node.textContent).join(' ');
   }
 
   #recorded() {
@@ -66,7 +68,7 @@ export class PrefillNote {
       nodes: () => [
         make('span.prefill-what', {}, make('b', {}, say('prefill.name')), ' ', prefillWords(step)),
         make('span.prefill-then', {}, then, ' ', renderToken(make('b'), token), '.'),
-        make('b.prefill-next', {}, say('prefill.press')),
+        this.press,
         this.tour,
       ],
     };
