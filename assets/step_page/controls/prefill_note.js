@@ -8,7 +8,7 @@
  */
 
 import { make, setChildren } from '../drawing/dom.js';
-import { formatCount, formatPlural } from '../drawing/format.js';
+import { formatCount } from '../drawing/format.js';
 import { renderToken } from '../drawing/pieces.js';
 import { readProgress } from '../lessons/lesson_progress.js';
 import { say } from '../drawing/say.js';
@@ -19,10 +19,10 @@ import { tokensRead } from '../panels/time/prefill.js';
 export function prefillWords(step) {
   const fed = step.input_ids.length;
   const read = tokensRead(step);
-  if (read <= 0) return say('prefill.shared_whole', { columns: formatPlural(fed, 'column') });
-  const passes = step.forwards > 1 ? say('prefill.passes', { count: formatCount(step.forwards) }) : say('prefill.one_pass');
-  if (read < fed) return say('prefill.shared', { shared: formatPlural(fed - read, 'token'), rest: formatCount(read), passes });
-  return fed === 1 ? say('prefill.read_one') : say('prefill.read', { count: formatCount(fed), passes });
+  if (read <= 0) return say('prefill.shared_whole', { n: fed });
+  const passes = say('prefill.passes', { n: step.forwards });
+  if (read < fed) return say('prefill.shared', { n: fed - read, rest: formatCount(read), passes });
+  return say('prefill.read', { n: fed, passes });
 }
 
 export class PrefillNote {
@@ -60,7 +60,7 @@ export class PrefillNote {
   #prefill(step) {
     const { store } = this;
     if (!step || store.newest > 0 || step.finish_reason || step.forced) return {};
-    const then = tokensRead(step) > 0 ? say('prefill.columns', { columns: formatPlural(step.kv_len, 'column') }) : say('prefill.kept_row');
+    const then = tokensRead(step) > 0 ? say('prefill.columns', { n: step.kv_len }) : say('prefill.kept_row');
     const token = store.tokens[drawnPosition(store, 0)] ?? store.pieces.get(step.draw.token_id);
     return {
       kind: 'prefill',

@@ -8,10 +8,11 @@ import pytest
 from playwright.sync_api import Browser, Error
 
 from explorer.components.page_words import FILE
-from explorer.say import read_words
+from explorer.plurals import RULES, category
+from explorer.say import language_of, read_words
 from tests.explorer.components.js_page import SOURCES, js_page
 
-SAYS = ("step_page/", "lessons/")
+SAYS = ("step_page/", "lessons/", "labs/tile_walk.js")
 SAID = {
     (path, name)
     for path, source in SOURCES.items()
@@ -39,6 +40,35 @@ def test_a_sentence_takes_its_values_and_refuses_to_go_without(browser: Browser)
     with pytest.raises(Error, match=r"words\.toml has no panel\.nothing"):
         page.evaluate("say('panel.nothing')")
     page.close()
+
+
+@pytest.mark.parametrize(("n", "said"), [(0, "0 tokens"), (1, "1 token"), (2, "2 tokens"), (49_152, "49,152 tokens")])
+def test_a_count_takes_its_form(browser: Browser, n: int, said: str):
+    page = js_page(browser, {"say.js": "say"})
+    assert page.evaluate("(n) => say('counted.token', { n })", n) == said
+    with pytest.raises(Error, match=r"counted\.token has a form for each count: n must be a number, got 3 tokens"):
+        page.evaluate("say('counted.token', { n: '3 tokens' })")
+    page.close()
+
+
+def test_a_count_has_a_form_for_each_category_of_the_language_and_each_form_the_same_places():
+    for name, words in read_words(FILE).items():
+        if not isinstance(words, str):
+            assert set(words) == {category(language_of(FILE), n) for n in range(200)}, name
+            places = {frozenset(re.findall(r"\{(\w+)\}", form)) - {"n", "last"} for form in words.values()}
+            assert len(places) == 1, name  # a tile of one key has no last one
+
+
+def test_plurals_are_those_of_a_browser(browser: Browser):
+    page = js_page(browser, {"say.js": "say"})
+    found = page.evaluate(
+        "(codes) => codes.map((code) => { const of = new Intl.PluralRules(code);"
+        " return Array.from({ length: 1200 }, (_, n) => of.select(n)); })",
+        list(RULES),
+    )
+    page.close()
+    for code, categories in zip(RULES, found, strict=True):
+        assert [category(code, n) for n in range(1200)] == categories, code
 
 
 LITERAL = re.compile(r"'((?:[^'\\\n]|\\.)*)'|`([^`$]*)`")

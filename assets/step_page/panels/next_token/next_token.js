@@ -6,7 +6,7 @@
  */
 
 import { make, setText } from '../../drawing/dom.js';
-import { formatBits, formatCount, formatNumber, formatPlural } from '../../drawing/format.js';
+import { formatBits, formatCount, formatNumber } from '../../drawing/format.js';
 import { plainToken } from '../../drawing/pieces.js';
 import { namedToken } from '../../drawing/token_names.js';
 import { forgetPalette } from '../../drawing/palette.js';
@@ -201,7 +201,7 @@ class NextTokenPanel {
     this.forcing = { step: step.index, token_id: id };
     const later = store.newest - step.index;
     if (!later) return this.#forceNow();
-    setText(this.confirmWords, say('next_token.replaces', { token: namedToken(store.pieces.get(id)), later: formatPlural(later, 'later token') }));
+    setText(this.confirmWords, say('next_token.replaces', { token: namedToken(store.pieces.get(id)), n: later }));
     this.confirm.hidden = false;
     this.confirm.querySelector('button').focus({ preventScroll: true });
   }
