@@ -57,11 +57,10 @@ const companyOf = (step) => say('stations.company', { n: step.batch_size - 1 });
 const DESCRIBE = {
   in(step, { tokens, pieces }) {
     const many = step.input_ids.length > 1;
-    const where = `at ${many ? '' : 'position '}${positionRange(step.positions)}`;
-    if (many) return { main: say('counted.token', { n: step.input_ids.length }), rest: `${where}, ${howRead(step)}` };
+    if (many) return { main: say('counted.token', { n: step.input_ids.length }), rest: say('stations.many_in', { positions: positionRange(step.positions), how: howRead(step) }) };
     return {
       piece: tokens[step.positions[0]] ?? pieces.get(step.input_ids[0]),
-      rest: `id ${step.input_ids[0]} ${where}${rebuiltHow(step)}`,
+      rest: [say('stations.one_in', { id: step.input_ids[0], position: positionRange(step.positions) }), rebuiltHow(step)].filter(Boolean).join(', '),
     };
   },
   forward(step, { model, limits, settings }) {
@@ -102,7 +101,7 @@ const DESCRIBE = {
       rest: `${chain} · ${drew}`,
       title:
         say('stations.probabilities', { after: formatProb(draw.final_prob), before: formatProb(draw.raw_prob), rank: formatCount(draw.raw_rank) }) +
-        step.stages.map((stage) => `${stage.label}: ${formatCount(stage.kept)} kept`).join('; ') +
+        step.stages.map((stage) => say('stations.stage_kept', { stage: stage.label, n: stage.kept })).join('; ') +
         `. ${penalisedWords(step, store.pieces)}`,
     };
   },
@@ -111,8 +110,8 @@ const DESCRIBE = {
     const rest = fired.length ? fired.map((stop) => stop.label).join(', ') : say('stations.none_fired', { rules: step.stops.length });
     const penalised = penalisedWords(step, store.pieces);
     return {
-      main: step.finish_reason ? 'stop' : say('stations.go_on'),
-      rest: penalised ? `${rest} · EOS penalised` : rest,
+      main: step.finish_reason ? say('stations.ends') : say('stations.go_on'),
+      rest: penalised ? `${rest} · ${say('stations.penalised')}` : rest,
       title: penalised,
       alarm: Boolean(step.finish_reason),
     };

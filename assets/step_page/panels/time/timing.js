@@ -147,12 +147,12 @@ class TimingPanel {
   }
 
   #tell(event, step) {
-    const fed = step.index ? `fed ${namedToken(this.store.pieces.get(step.input_ids[0]))}` : say('timing.prefill', { n: step.input_ids.length, step: howRead(step) });
+    const fed = step.index ? say('timing.fed', { token: namedToken(this.store.pieces.get(step.input_ids[0])) }) : say('timing.prefill', { n: step.input_ids.length, step: howRead(step) });
     const times = step.timing_ms;
-    if (!times) return this.tip.show(event.clientX, event.clientY, `step ${step.index}: ${fed}`, [], say('timing.rebuilt'));
+    if (!times) return this.tip.show(event.clientX, event.clientY, say('timing.step', { step: step.index, fed }), [], say('timing.rebuilt'));
     const rows = TIMING_PARTS.map(({ name, field }) => [name, formatMs(times[field])]);
     const shared = step.batch_size > 1 ? [['batch', say('timing.batch', { sessions: formatCount(step.batch_size) })]] : [];
-    return this.tip.show(event.clientX, event.clientY, `step ${step.index}: ${fed}`, [...rows, ['total', formatMs(times.total)], ...floorRows(step, this.store.machine), ...shared], 'measured');
+    return this.tip.show(event.clientX, event.clientY, say('timing.step', { step: step.index, fed }), [...rows, ['total', formatMs(times.total)], ...floorRows(step, this.store.machine), ...shared], 'measured');
   }
 
   #table() {
