@@ -10,7 +10,7 @@ from pathlib import Path
 from explorer.say import language_of, read_words
 
 FILE = Path(__file__).resolve().parents[2] / "assets" / "step_page" / "words.toml"
-_SAID = re.compile(r"\bsay\(\s*'(\w+\.\w+)'")
+_SAID = re.compile(r"\bsay(?:Nodes)?\(\s*'(\w+\.\w+)'")
 
 
 def words_script(sources: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ import { make, setChildren } from '../drawing/dom.js';
 import { formatCount } from '../drawing/format.js';
 import { renderToken } from '../drawing/pieces.js';
 import { readProgress } from '../lessons/lesson_progress.js';
-import { say } from '../drawing/say.js';
+import { say, sayNodes } from '../drawing/say.js';
 import { drawnPosition } from '../store/roles.js';
 import { tokensRead } from '../panels/time/prefill.js';
 
@@ -60,14 +60,14 @@ export class PrefillNote {
   #prefill(step) {
     const { store } = this;
     if (!step || store.newest > 0 || step.finish_reason || step.forced) return {};
-    const then = tokensRead(step) > 0 ? say('prefill.columns', { n: step.kv_len }) : say('prefill.kept_row');
-    const token = store.tokens[drawnPosition(store, 0)] ?? store.pieces.get(step.draw.token_id);
+    const piece = store.tokens[drawnPosition(store, 0)] ?? store.pieces.get(step.draw.token_id);
+    const then = (token) => (tokensRead(step) > 0 ? sayNodes('prefill.columns', { n: step.kv_len, token }) : sayNodes('prefill.kept_row', { token }));
     return {
       kind: 'prefill',
       key: store.keyOf(step),
       nodes: () => [
         make('span.prefill-what', {}, make('b', {}, say('prefill.name')), ' ', prefillWords(step)),
-        make('span.prefill-then', {}, then, ' ', renderToken(make('b'), token), '.'),
+        make('span.prefill-then', {}, ...then(renderToken(make('b'), piece))),
         this.press,
         this.tour,
       ],

@@ -7,6 +7,7 @@
 import { formatCount } from './format.js';
 
 const PLACE = /\{(\w+)\}/g;
+const NODE = '\u0000'; // stands around the place of a node while a sentence is filled
 const PLURALS = new Intl.PluralRules(LANGUAGE);
 
 /**
@@ -19,6 +20,16 @@ export function say(name, values = {}) {
   const words = WORDS[name];
   if (words === undefined) throw new Error(`words.toml has no ${name}`);
   return typeof words === 'string' ? filled(name, words, values) : filled(name, formOf(name, words, values.n), { ...values, n: formatCount(values.n) });
+}
+
+/**
+ * The same for append(): a place whose value is a node stays that node, wherever the sentence has it.
+ * @param {Object<string, string|number|Node>} values @returns {(string|Node)[]}
+ */
+export function sayNodes(name, values) {
+  const marked = Object.entries(values).map(([place, value]) => [place, value instanceof Node ? `${NODE}${place}${NODE}` : value]);
+  const parts = say(name, Object.fromEntries(marked)).split(NODE); // text and names of places in turn
+  return parts.map((part, i) => (i % 2 ? values[part] : part)).filter((part) => part !== '');
 }
 
 function filled(name, sentence, values) {

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Error
 
 from explorer.components.page_words import FILE
 from explorer.plurals import RULES, category
-from explorer.say import language_of, read_words
+from explorer.say import forms, language_of, read_words
 from tests.explorer.components.js_page import SOURCES, js_page
 
 SAYS = ("step_page/", "lessons/", "labs/tile_walk.js")
@@ -17,7 +17,7 @@ SAID = {
     (path, name)
     for path, source in SOURCES.items()
     if path.startswith(SAYS)
-    for name in re.findall(r"\bsay\(\s*'([\w.]+)'", source)
+    for name in re.findall(r"\bsay(?:Nodes)?\(\s*'([\w.]+)'", source)
     if not path.endswith("/say.js")
 }
 THERE = set(read_words(FILE))
@@ -40,6 +40,29 @@ def test_a_sentence_takes_its_values_and_refuses_to_go_without(browser: Browser)
     with pytest.raises(Error, match=r"words\.toml has no panel\.nothing"):
         page.evaluate("say('panel.nothing')")
     page.close()
+
+
+def test_a_node_stands_where_the_sentence_has_it(browser: Browser):
+    page = js_page(browser, {"say.js": "sayNodes"})
+    made = page.evaluate(
+        """() => {
+            const bold = document.createElement('b');
+            bold.textContent = '<i>on</i>';
+            const line = document.createElement('p');
+            line.append(...sayNodes('stations.goes_in_next', { token: bold, position: 3 }));
+            return [line.innerHTML, line.firstChild === bold];
+        }"""
+    )
+    page.close()
+    assert made == ["<b>&lt;i&gt;on&lt;/i&gt;</b> goes in next, at position 3", True]
+
+
+def test_a_sentence_is_whole():
+    """A piece of another one, with a blank or a comma where it was cut, could not be put in another order."""
+    for name, words in read_words(FILE).items():
+        for form in forms(words):
+            assert form == form.strip(), f"{name} begins or ends with a blank: {form!r}"
+            assert form[0] not in ",;:.·", f"{name} goes on where another stops: {form!r}"
 
 
 @pytest.mark.parametrize(("n", "said"), [(0, "0 tokens"), (1, "1 token"), (2, "2 tokens"), (49_152, "49,152 tokens")])

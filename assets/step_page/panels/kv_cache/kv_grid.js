@@ -117,7 +117,7 @@ class KvPanel {
     }
     setText(this.bytes.formula, formula);
     setText(this.bytes.product, `${formatCount(product)} B`);
-    setText(this.bytes.live, step.kv_bytes === product ? '' : say('kv_grid.live', { bytes: formatCount(step.kv_bytes) }));
+    setText(this.bytes.live, step.kv_bytes === product ? '' : ` ${say('kv_grid.live', { bytes: formatCount(step.kv_bytes) })}`);
     this.#legend();
   }
 

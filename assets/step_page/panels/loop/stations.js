@@ -7,7 +7,7 @@
  * For tests: .station[data-station] with .station-main and .station-rest, .way-back[data-state]
  */
 
-import { say } from '../../drawing/say.js';
+import { say, sayNodes } from '../../drawing/say.js';
 import { make, icon, setText } from '../../drawing/dom.js';
 import { penalisedWords } from '../next_token/penalised_ends.js';
 import { renderToken, quotedToken } from '../../drawing/pieces.js';
@@ -74,10 +74,11 @@ const DESCRIBE = {
     return {
       main: say('counted.layer', { n: layers }),
       rest: `${isTold ? `${company} · ` : ''}+${formatCount(fed)} k,v · ${reads}`,
-      title:
-        say('stations.shapes', { layers, fed, heads, dim, kv_heads: kvHeads }) +
-        say('stations.appended', { kv_len: formatCount(step.kv_len) }) +
-        (company ? say('stations.shared_pass', { company }) : ''),
+      title: [
+        say('stations.shapes', { layers, fed, heads, dim, kv_heads: kvHeads }),
+        say('stations.appended', { kv_len: formatCount(step.kv_len) }),
+        company && say('stations.shared_pass', { company }),
+      ].filter(Boolean).join(' '),
     };
   },
   logits(step, { model }) {
@@ -99,10 +100,11 @@ const DESCRIBE = {
     return {
       piece: drawnPiece(store, step),
       rest: `${chain} · ${drew}`,
-      title:
-        say('stations.probabilities', { after: formatProb(draw.final_prob), before: formatProb(draw.raw_prob), rank: formatCount(draw.raw_rank) }) +
-        step.stages.map((stage) => say('stations.stage_kept', { stage: stage.label, n: stage.kept })).join('; ') +
-        `. ${penalisedWords(step, store.pieces)}`,
+      title: [
+        say('stations.probabilities', { after: formatProb(draw.final_prob), before: formatProb(draw.raw_prob), rank: formatCount(draw.raw_rank) }),
+        `${step.stages.map((stage) => say('stations.stage_kept', { stage: stage.label, n: stage.kept })).join('; ')}.`,
+        penalisedWords(step, store.pieces),
+      ].filter(Boolean).join(' '),
     };
   },
   stop(step, store) {
@@ -199,9 +201,6 @@ export class Stations {
     if (!step) return setText(words, say('stations.round'));
     if (step.finish_reason) return setText(words, say('stations.stopped', { why: FINISH_WORDS[step.finish_reason] ?? step.finish_reason }));
     const token = renderToken(make('b'), drawnPiece(this.store, step));
-    return words.replaceChildren(
-      token,
-      say('stations.goes_in_next', { position: formatCount(drawnPosition(this.store, step.index)) }),
-    );
+    return words.replaceChildren(...sayNodes('stations.goes_in_next', { token, position: formatCount(drawnPosition(this.store, step.index)) }));
   }
 }

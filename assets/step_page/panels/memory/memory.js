@@ -5,7 +5,7 @@
  * and free memory that was not given back.
  */
 
-import { say } from '../../drawing/say.js';
+import { say, sayNodes } from '../../drawing/say.js';
 import { make, setText } from '../../drawing/dom.js';
 import { formatBytes, formatCount } from '../../drawing/format.js';
 import { forgetPalette, mixColour, paletteOf } from '../../drawing/palette.js';
@@ -77,7 +77,7 @@ class MemoryPanel {
     });
     if (!this.addWords) {
       this.addWords = { formula: make('span'), product: make('b') };
-      this.adds.append(say('memory.adds'), ' ', this.addWords.formula, ' = ', this.addWords.product);
+      this.adds.append(...sayNodes('memory.adds', this.addWords));
       this.agreeWords = { verdict: make('b.lp-verdict'), words: make('span') };
       this.agree.append(this.agreeWords.verdict, ' ', this.agreeWords.words);
     }

@@ -92,7 +92,8 @@ export class DrawStrip {
     g.font = `${size}px ${palette.font}`;
     g.fillStyle = palette.mute.css;
     const u = draw.u * landed;
-    const words = landed < 1 ? `u = ${u.toFixed(3)}` : drawWords(draw, (id) => namedToken(pieces.get(id))) + (tried ? say('draw_strip.was') : '');
+    const whole = drawWords(draw, (id) => namedToken(pieces.get(id)));
+    const words = landed < 1 ? `u = ${u.toFixed(3)}` : tried ? say('draw_strip.was', { drawn: whole }) : whole;
     const deep = height + 2 * top;
     if (draw.u !== null) this.#needle(g, u * w, deep, palette.text.css, true);
     if (this.view.again !== null) {

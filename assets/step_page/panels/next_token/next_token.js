@@ -151,7 +151,8 @@ class NextTokenPanel {
     this.frame.note(DISTRIBUTION_WORDS[shown.kind]);
     const current = params ?? session?.sampling ?? step.sampling;
     const differs = !sameSampling(current, step.sampling);
-    const how = `${step.sampling.temperature === 0 ? '' : say('next_token.sampled_at')}${samplingWords(step.sampling)}`;
+    const sampling = samplingWords(step.sampling);
+    const how = step.sampling.temperature === 0 ? sampling : say('next_token.sampled_at', { sampling });
     setText(this.drawnWith, differs ? say('next_token.this_step', { how }) : say('next_token.same', { how }));
     this.drawnWith.title = this.drawnWith.textContent;
     this.back.classList.toggle('lp-hidden', !differs && shown.kind === 'drawn');

@@ -54,7 +54,7 @@ class TimingPanel {
     const numbers = [['median ', token, '/token'], [rate, ' tokens/s'], ['prefill ', prefill, ', ', prefillRate]]
       .map((words) => make('span.lp-stat', { title: say('timing.measured') }, ...words));
     this.frame.aside(make('div.lp-stats', {}, ...numbers));
-    this.floorKey = make('span.lp-key', { hidden: true }, make('i', { data: { part: 'floor' } }), say('timing.bound'), (this.stats.floor = make('b')));
+    this.floorKey = make('span.lp-key', { hidden: true }, make('i', { data: { part: 'floor' } }), say('timing.bound'), ' ', (this.stats.floor = make('b')));
     this.measure = make('button.lp-toggle', { onclick: () => this.#measure() }, say('timing.measure'));
     this.layers = make('button.lp-toggle', { onclick: () => openLayers(this.#page(), this.store, this.store.selected),
       title: say('timing.layers_title') }, say('timing.layers'));
