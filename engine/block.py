@@ -53,7 +53,7 @@ class BlockNorms:
     left            the residual stream after the layer
 
     keys_read   cached positions that the layer's mask lets the newest token read
-    is_rotated  whether positions enter here, by RoPE
+    is_rotated  whether RoPE rotates q and k here; at position 0, where that changes nothing, whether the model has RoPE
     has_experts whether the MLP is a mixture of experts
     matrices    of the MLP, in the order of their names in the model; empty with experts
     """

@@ -9,11 +9,12 @@
  */
 
 import { make, setText } from '../step_page/drawing/dom.js';
-import { formatCount, formatNumber, formatPlural } from '../step_page/drawing/format.js';
+import { formatCount, formatNumber } from '../step_page/drawing/format.js';
 import { fitLabel, makeSurface } from '../step_page/drawing/canvas.js';
 import { decodeFrame } from '../step_page/store/frame.js';
 import { forgetPalette, paletteOf, themeOf } from '../step_page/drawing/palette.js';
 import { plainToken } from '../step_page/drawing/pieces.js';
+import { say } from '../step_page/drawing/say.js';
 
 const SETTLE_MS = 250;
 const LABEL_WIDTH = 34; // pixels: narrower columns carry no token
@@ -133,11 +134,11 @@ class TileWalk {
     const { data, tile } = this;
     const before = this.#mBefore();
     const now = data.m.data[tile - 1];
-    const holds = `Tile ${tile} holds ${formatPlural(end - start, 'key')}${end - start > 1 ? `, ${start} to ${end - 1}` : `, ${start}`}.`;
-    if (now === -Infinity) return `${holds} The layer’s mask hides all of them, so nothing changes.`;
-    if (before === -Infinity) return `${holds} It is the first to count: its largest score, ${formatScore(now)}, becomes m.`;
-    if (now > before) return `${holds} Its largest score, ${formatScore(now)}, passes the m of ${formatScore(before)}: l and o so far are multiplied by ${formatSmall(data.rescale.data[tile - 1])} first.`;
-    return `${holds} None of its scores passes the m of ${formatScore(before)}: l and o stay as they are, and the tile is added.`;
+    const holds = say('tile.holds', { tile, n: end - start, first: start, last: end - 1 });
+    if (now === -Infinity) return `${holds} ${say('tile.hidden')}`;
+    if (before === -Infinity) return `${holds} ${say('tile.begins', { now: formatScore(now) })}`;
+    if (now > before) return `${holds} ${say('tile.passes', { now: formatScore(now), before: formatScore(before), factor: formatSmall(data.rescale.data[tile - 1]) })}`;
+    return `${holds} ${say('tile.adds', { before: formatScore(before) })}`;
   }
 
   #paintScores({ g, w, h }) {

@@ -149,7 +149,10 @@ export class StepPage {
     const on = {
       draw: (part, changes, how) => this.#drawPart(part, changes, how),
       end: () => beats.clear(),
-      over: () => this.#settle(false),
+      over: () => {
+        this.#drawPart(this.lessons, new Set()); // a scene may have waited for the step to be shown to its end
+        this.#settle(false);
+      },
     };
     this.slowStep = new SlowStep(root, store, { place, beats: beats.list, on });
     beats.tell = (part, how) => this.slowStep.tell(part, how);

@@ -19,6 +19,8 @@ from torch import Tensor, nn
 
 from engine.block import Heads
 
+SAME_WAY = 1 - 1e-4  # cosine of two rows that are one: in bfloat16 rounding takes a tenth of that
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -35,7 +37,10 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Attended:
-    """What a layer's attention got and gave, as L2 norms over all heads."""
+    """What a layer's attention got and gave, as L2 norms over all heads.
+
+    is_turned  whether a query points elsewhere than it did when the layer's own modules gave it; None: they gave none
+    """
 
     query: float
     key: float
@@ -43,7 +48,7 @@ class Attended:
     output: float
     heads: Heads
     keys_read: int
-    is_rotated: bool
+    is_turned: bool | None
 
 
 @dataclass(slots=True)
@@ -55,6 +60,7 @@ class LayerCalls:
     calls          modules right inside it, in the order in which they ended
     attention      place in `calls` of the one with the attention
     inner          L2 norm of what each matrix outside of attention read, in order
+    given          what the modules of its attention gave before the queries, keys and values met: rows of any width
     """
 
     layer: nn.Module
@@ -65,9 +71,10 @@ class LayerCalls:
     attended: Attended | None = None
     attention: int | None = None
     inner: list[tuple[nn.Module, float]] = field(default_factory=list)
+    given: list[Tensor] = field(default_factory=list)
 
     def note_attention(
-        self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, output: Tensor, mask: Tensor | None
+        self, _: nn.Module, query: Tensor, key: Tensor, value: Tensor, output: Tensor, mask: Tensor | None
     ) -> None:
         """Called by the attention function: query, output (1, H, M, ·), key, value (1, G, K, ·), mask (1, 1, M, K)."""
         self.attended = Attended(
@@ -77,8 +84,9 @@ class LayerCalls:
             output=norm_of(output[0, :, -1]),
             heads=Heads(query.shape[1], key.shape[1], query.shape[-1], value.shape[-1]),
             keys_read=key.shape[2] if mask is None else int(mask[0, 0, -1].sum()),
-            is_rotated=bool(getattr(module, "use_rope", True)),
+            is_turned=_is_turned(query[0, :, -1], self.given),
         )
+        self.given.clear()
 
 
 @contextmanager
@@ -92,7 +100,11 @@ def noting(layers: Sequence[nn.Module]) -> Iterator[list[LayerCalls]]:
                 if isinstance(child, (nn.Dropout, nn.Identity)):
                     continue
                 hooks.callback(child.register_forward_hook(partial(_note_child, calls), with_kwargs=True).remove)
-                for matrix in () if holds_attention(child) else matrices_of(child):
+                if holds_attention(child):
+                    for part in child.modules():
+                        hooks.callback(part.register_forward_hook(partial(_note_given, calls)).remove)
+                    continue
+                for matrix in matrices_of(child):
                     hooks.callback(matrix.register_forward_pre_hook(partial(_note_matrix, calls)).remove)
         yield noted
 
@@ -129,6 +141,32 @@ def _note_matrix(calls: LayerCalls, module: nn.Module, args: Any) -> None:
     row = _row(args)
     if row is not None:
         calls.inner.append((module, norm_of(row)))
+
+
+def _note_given(calls: LayerCalls, module: nn.Module, args: Any, output: Any) -> None:
+    """One token is fed, so that all of an output is that token's: its heads may stand in any axis.
+
+    A norm counts only if what it read had been given so: Llama 4 norms its queries after it has rotated them.
+    """
+    if calls.attended is not None or not isinstance(output, Tensor):
+        return
+    read = args[0] if args and isinstance(args[0], Tensor) else None
+    if matrices_of(module) or read is None or not _is_turned(read.reshape(-1, read.shape[-1]), calls.given):
+        calls.given.append(output.detach().to("cpu", torch.float32, copy=True).flatten())
+
+
+def _is_turned(query: Tensor, given: Sequence[Tensor]) -> bool | None:
+    """Whether any head's query (H, width) has another direction than all that was given: a scaled one keeps its own.
+
+    Where q, k and v come out of one matrix, head by head or side by side, the query is one of its pieces of that width.
+    """
+    width = query.shape[-1]
+    pieces = [row.view(-1, width) for row in given if row.numel() % width == 0]
+    if not pieces:
+        return None
+    heads = torch.nn.functional.normalize(query.to("cpu", torch.float32), dim=-1)  # (H, width)
+    cosines = heads @ torch.nn.functional.normalize(torch.cat(pieces), dim=-1).T  # (H, pieces)
+    return bool(cosines.amax(dim=-1).min() < SAME_WAY)
 
 
 def _input(args: Any, kwargs: Any) -> Any:

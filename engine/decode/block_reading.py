@@ -52,14 +52,14 @@ def blocks_at(runner: ModelRunner, state: SessionState, step: int) -> Generator[
     layers = decoder_layers(runner)
     noted, read, logits = _replay(runner, state, list(layers), record.kv_len - 1)
     yield
-    rotates = any("rotary" in name for name, _ in runner.model.named_modules())
+    has_rope = any("rotary" in name for name, _ in runner.model.named_modules())
     found = [_branches(calls) for calls in noted]
     closed = "" if all(found) else UNKNOWN_SUM
     each: list[BlockNorms] = []
     for calls, branches in zip(noted, found, strict=True):
         if len(each) % LAYERS_AT_ONCE == 0:
             yield
-        each.append(_norms(calls, branches if not closed else None, rotates))
+        each.append(_norms(calls, branches if not closed else None, has_rope, record.kv_len - 1))
     return Blocks(
         step=step,
         hidden=0 if noted[0].entered is None else noted[0].entered.numel(),
@@ -127,8 +127,12 @@ def _reads(calls: list[Call], middle: Tensor, entered: Tensor, near: float) -> b
     return off <= near * norm_of(middle) and off < min(norm_of(row - entered) for row in took)
 
 
-def _norms(calls: LayerCalls, branches: _Branches | None, rotates: bool) -> BlockNorms:
-    """A layer in numbers; without `branches`, only what surrounds its parts and what its attention did."""
+def _norms(calls: LayerCalls, branches: _Branches | None, has_rope: bool, position: int) -> BlockNorms:
+    """A layer in numbers; without `branches`, only what surrounds its parts and what its attention did.
+
+    A layer without RoPE in a model with it is told by its queries, which come to attention as they were given. At
+    position 0 no layer's are turned.
+    """
     attended, entered, left = calls.attended, calls.entered, calls.left
     assert attended is not None and entered is not None and left is not None, "the layer has run"
     parts: dict[str, Any] = dict.fromkeys(
@@ -148,7 +152,7 @@ def _norms(calls: LayerCalls, branches: _Branches | None, rotates: bool) -> Bloc
         left=norm_of(left),
         heads=attended.heads,
         keys_read=attended.keys_read,
-        is_rotated=rotates and attended.is_rotated,
+        is_rotated=has_rope and (position == 0 or attended.is_turned is not False),
         has_experts=has_experts,
         matrices=matrices,
         **parts,

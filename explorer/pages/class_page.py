@@ -116,11 +116,7 @@ def _shared(now: ClassNow) -> None:
         st.caption(say("class_page.nobody"))
     for one in now.shared:
         with st.container(border=True, key=f"shared_{one.number}"):
-            st.caption(
-                say("class_page.student_one", number=one.number)
-                if one.steps == 1
-                else say("class_page.student", number=one.number, steps=one.steps)
-            )
+            st.caption(say("class_page.student", number=one.number, n=one.steps))
             is_long = len(one.prompt) + len(one.text) > LONG_TEXT
             with st.container(height=LONG_HEIGHT if is_long else "content", border=False):
                 st.text(one.prompt)

@@ -43,8 +43,21 @@ class LessonOnPage:
             self.close_what_covers()
             if self.rail.get_attribute("data-complete") == "false":
                 self.rail.locator(".lesson-do").click()
+            if scene.you.act == "slow":
+                self._watch_to_the_end()
         expect(self.rail).to_have_attribute("data-complete", "true")
         expect(self.rail).to_have_attribute("data-waiting", "false")
+
+    def _watch_to_the_end(self) -> None:
+        """One still after the other: the scene is complete behind the last, and the run has not strayed meanwhile."""
+        after = self.page.locator(".turn-next")
+        for beat in ("in", "layers", "cache", "attention", "sample"):
+            expect(self.page.locator(f".loupe[data-beat={beat}]")).to_be_attached()
+            expect(self.rail).to_have_attribute("data-complete", "false")
+            expect(self.rail.locator(".lesson-note")).to_be_hidden()
+            after.click()
+        soon = 5_000  # ms; anything that happens on the page later would draw the lesson again
+        expect(self.rail).to_have_attribute("data-complete", "true", timeout=soon)
 
     def _answer(self, scene: Scene) -> None:
         assert scene.ask is not None

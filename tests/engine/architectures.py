@@ -99,7 +99,7 @@ REFUSED: dict[str, dict[str, Any]] = {  # they compute attention in their own wa
 
 def tiny_model(name: str, *, attention: str = "eager", seed: int = 1, **changes: Any) -> PreTrainedModel:
     """A random model of an architecture; the same seed gives the same weights."""
-    config = AutoConfig.for_model(name, **((ARCHITECTURES | REFUSED)[name] | changes))
+    config = AutoConfig.for_model(name, **((ARCHITECTURES | REFUSED).get(name, SMALL) | changes))
     torch.manual_seed(seed)
     model = AutoModelForCausalLM.from_config(config, attn_implementation=attention)
     model.requires_grad_(False)

@@ -10,7 +10,8 @@ from string import Formatter
 
 import pytest
 
-from explorer.say import Say, words_beside
+from explorer.plurals import category
+from explorer.say import Say, Words, forms, words_beside
 
 EXPLORER = Path(__file__).resolve().parents[2] / "explorer"
 FOLDERS = sorted(path.parent for path in EXPLORER.rglob("words.toml"))
@@ -50,16 +51,27 @@ def test_every_sentence_is_there_with_its_places_and_every_one_that_is_there_is_
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_a_sentence_begins_as_one(folder: Path):
     sentences = words_beside(str(folder / "page.py")).sentences
-    assert [words for words in sentences.values() if words.endswith(".") and words[0].islower()] == []
+    said = [form for words in sentences.values() for form in forms(words)]
+    assert [words for words in said if words.endswith(".") and words[0].islower()] == []
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_a_sentence_is_whole(folder: Path):
     """A piece of another one, or one whose places are filled in two goes, could not be put in another order."""
-    for name, words in words_beside(str(folder / "page.py")).sentences.items():
+    sentences = words_beside(str(folder / "page.py")).sentences
+    for name, words in ((name, form) for name, said in sentences.items() for form in forms(said)):
         assert words == words.strip(), f"{name} begins or ends with a blank: {words!r}"
         assert words[0] not in ",;:.", f"{name} goes on where another stops: {words!r}"
         assert not re.search(r"(?<!%)\{\{", words), f"{name} is filled twice: {words!r}"
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_count_has_a_form_for_each_category_of_the_language_and_each_form_the_same_places(folder: Path):
+    say = words_beside(str(folder / "page.py"))
+    for name, words in say.sentences.items():
+        if not isinstance(words, str):
+            assert set(words) == {category(say.language, n) for n in range(200)}, name
+            assert len({places(form) for form in words.values()}) == 1, name
 
 
 @pytest.mark.parametrize("folder", [one for one in FOLDERS if one.name not in DATA], ids=lambda folder: folder.name)
@@ -88,9 +100,21 @@ def test_a_sentence_takes_its_values_and_refuses_to_go_without():
         say("page.lost")
 
 
-def places(words: str) -> frozenset[str]:
-    """The places of a sentence."""
-    return frozenset(name for _, name, _, _ in Formatter().parse(words) if name)
+def test_a_count_takes_its_form_and_a_language_without_a_rule_is_refused():
+    say = Say({"page.tokens": {"one": "{n} token", "other": "{n} tokens"}})
+    assert [say("page.tokens", n=n) for n in (0, 1, 49_152)] == ["0 tokens", "1 token", "49,152 tokens"]
+    polish = Say({"page.tokens": {"one": "{n} token", "few": "{n} tokeny", "many": "{n} tokenów"}}, "pl")
+    assert [polish("page.tokens", n=n) for n in (1, 3, 5, 22)] == ["1 token", "3 tokeny", "5 tokenów", "22 tokeny"]
+    with pytest.raises(TypeError, match="n must be a whole number, got '3 tokens'"):
+        say("page.tokens", n="3 tokens")
+    with pytest.raises(ValueError, match="no plural rule for 'xx' here, only for en, "):
+        Say({"page.tokens": {"other": "{n}"}}, "xx")("page.tokens", n=1)
+
+
+def places(words: Words) -> frozenset[str]:
+    """The places of a sentence, in all its forms; a count is one, whether or not a form says it."""
+    named = {name for form in forms(words) for _, name, _, _ in Formatter().parse(form) if name}
+    return frozenset(named if isinstance(words, str) else named | {"n"})
 
 
 def literals(tree: ast.Module) -> Iterator[str]:

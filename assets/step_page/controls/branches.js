@@ -6,13 +6,14 @@
 
 import { say } from '../drawing/say.js';
 import { make } from '../drawing/dom.js';
-import { formatPlural } from '../drawing/format.js';
 
 function branchButton(store, branch, done, fail) {
   const current = branch.id === store.session.branch;
   const parent = store.session.branches.find((other) => other.id === branch.parent);
   const from = parent
-    ? say('branches.from', { label: parent.label, at: branch.at === null || branch.at === undefined ? '' : ` at step ${branch.at}` })
+    ? branch.at === null || branch.at === undefined
+      ? say('branches.from', { label: parent.label })
+      : say('branches.from_step', { label: parent.label, step: branch.at })
     : say('branches.first');
   return make(
     'button.branch',
@@ -23,7 +24,7 @@ function branchButton(store, branch, done, fail) {
       onclick: () => store.send('switch', { branch: branch.id }).then(done, fail),
     },
     make('b', {}, branch.label),
-    make('span', {}, `${formatPlural(branch.steps, 'step')}, ${formatPlural(branch.tokens, 'token')}`),
+    make('span', {}, say('branches.size', { steps: say('counted.step', { n: branch.steps }), tokens: say('counted.token', { n: branch.tokens }) })),
     make('small', {}, current ? say('branches.on_screen', { from }) : from),
   );
 }

@@ -11,7 +11,7 @@ import { make } from '../drawing/dom.js';
 import { openSheet } from '../drawing/overlay.js';
 import { renderToken, quotedToken } from '../drawing/pieces.js';
 import { drawnPosition } from '../store/roles.js';
-import { formatPlural, formatProb } from '../drawing/format.js';
+import { formatProb } from '../drawing/format.js';
 import { standingNodes } from '../panels/next_token/token_standing.js';
 
 const OFFERED = 12;
@@ -70,11 +70,12 @@ export function openForce(root, store, onError) {
   if (!step) return;
   const later = store.newest - step.index;
   const drawn = quotedToken(store.pieces.get(step.draw.token_id));
-  const hint =
-    say('force_dialog.replaces', { token: drawn, position: drawnPosition(store, step.index), step: step.index }) +
-    (later
-      ? say('force_dialog.rewinds_first', { step: step.index, later: formatPlural(later, 'later step') })
-      : say('force_dialog.nothing_to_undo'));
+  const replaces = say('force_dialog.replaces', { token: drawn, position: drawnPosition(store, step.index), step: step.index });
+  const undoes =
+    later
+      ? say('force_dialog.rewinds_first', { step: step.index, n: later })
+      : say('force_dialog.nothing_to_undo');
+  const hint = `${replaces} ${undoes}`;
   openSheet(root, { title: say('force_dialog.heading'), name: 'force', hint }, (body, close) => {
     const parts = { chosen: null, asked: null, said: make('div.force-readings', { role: 'status' }) };
     const force = (id) => {

@@ -9,7 +9,6 @@
 
 import { say } from '../drawing/say.js';
 import { make, setChildren, setText } from '../drawing/dom.js';
-import { formatPlural } from '../drawing/format.js';
 
 const LINE_TICK_MS = 250;
 const TRIES_BEFORE_DOUBT = 3;
@@ -87,7 +86,7 @@ export class LineState {
   /** How long until the next attempt, if that can be read at all. */
   #wait() {
     const seconds = Math.ceil((this.store.line.retryAt - Date.now()) / 1000);
-    return seconds > 0 ? `in ${formatPlural(seconds, 'second')} …` : '…';
+    return seconds > 0 ? say('line_state.in_seconds', { n: seconds }) : '…';
   }
 
   destroy() {

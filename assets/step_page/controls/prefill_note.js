@@ -8,10 +8,10 @@
  */
 
 import { make, setChildren } from '../drawing/dom.js';
-import { formatCount, formatPlural } from '../drawing/format.js';
+import { formatCount } from '../drawing/format.js';
 import { renderToken } from '../drawing/pieces.js';
 import { readProgress } from '../lessons/lesson_progress.js';
-import { say } from '../drawing/say.js';
+import { say, sayNodes } from '../drawing/say.js';
 import { drawnPosition } from '../store/roles.js';
 import { tokensRead } from '../panels/time/prefill.js';
 
@@ -19,10 +19,10 @@ import { tokensRead } from '../panels/time/prefill.js';
 export function prefillWords(step) {
   const fed = step.input_ids.length;
   const read = tokensRead(step);
-  if (read <= 0) return say('prefill.shared_whole', { columns: formatPlural(fed, 'column') });
-  const passes = step.forwards > 1 ? say('prefill.passes', { count: formatCount(step.forwards) }) : say('prefill.one_pass');
-  if (read < fed) return say('prefill.shared', { shared: formatPlural(fed - read, 'token'), rest: formatCount(read), passes });
-  return fed === 1 ? say('prefill.read_one') : say('prefill.read', { count: formatCount(fed), passes });
+  if (read <= 0) return say('prefill.shared_whole', { n: fed });
+  const passes = say('prefill.passes', { n: step.forwards });
+  if (read < fed) return say('prefill.shared', { n: fed - read, rest: formatCount(read), passes });
+  return say('prefill.read', { n: fed, passes });
 }
 
 export class PrefillNote {
@@ -32,6 +32,7 @@ export class PrefillNote {
     this.node = make('p.prefill-note', { hidden: true });
     this.key = '';
     const button = make('button.small-button.take-tour', { title: say('lesson.tour_title'), onclick: onTour }, say('lesson.tour'));
+    this.press = make('b.prefill-next', {}, say('prefill.press'));
     this.tour = make('span.prefill-tour', {}, say('lesson.or_tour'), ' ', button);
   }
 
@@ -39,13 +40,14 @@ export class PrefillNote {
     const { store } = this;
     const { kind, key, nodes } = store.isOpened ? {} : store.recording ? this.#recorded() : this.#prefill(store.steps[0]);
     this.node.hidden = !kind;
+    this.press.hidden = Boolean(store.lesson); // a lesson says itself what comes next
     this.tour.hidden = Boolean(store.lesson) || readProgress().tour?.done === true;
     this.node.dataset.kind = kind ?? '';
     this.node.parentElement.classList.toggle('has-note', Boolean(kind));
     if (!kind || key === this.key) return;
     this.key = key;
     setChildren(this.node, nodes());
-    this.node.title = [...this.node.childNodes].filter((node) => node !== this.tour).map((node) => node.textContent).join(' ');
+    this.node.title = [...this.node.childNodes].filter((node) => node !== this.tour && node !== this.press).map((node) => node.textContent).join(' ');
   }
 
   #recorded() {
@@ -58,15 +60,15 @@ export class PrefillNote {
   #prefill(step) {
     const { store } = this;
     if (!step || store.newest > 0 || step.finish_reason || step.forced) return {};
-    const then = tokensRead(step) > 0 ? say('prefill.columns', { columns: formatPlural(step.kv_len, 'column') }) : say('prefill.kept_row');
-    const token = store.tokens[drawnPosition(store, 0)] ?? store.pieces.get(step.draw.token_id);
+    const piece = store.tokens[drawnPosition(store, 0)] ?? store.pieces.get(step.draw.token_id);
+    const then = (token) => (tokensRead(step) > 0 ? sayNodes('prefill.columns', { n: step.kv_len, token }) : sayNodes('prefill.kept_row', { token }));
     return {
       kind: 'prefill',
       key: store.keyOf(step),
       nodes: () => [
         make('span.prefill-what', {}, make('b', {}, say('prefill.name')), ' ', prefillWords(step)),
-        make('span.prefill-then', {}, then, ' ', renderToken(make('b'), token), '.'),
-        make('b.prefill-next', {}, say('prefill.press')),
+        make('span.prefill-then', {}, ...then(renderToken(make('b'), piece))),
+        this.press,
         this.tour,
       ],
     };

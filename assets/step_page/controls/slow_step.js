@@ -101,6 +101,7 @@ export class SlowStep {
     window.addEventListener('keydown', this.onKey, true);
     window.addEventListener('pointerdown', this.onPress, true);
     this.at = 0;
+    this.root.dataset.beat = this.beats[0].name; // whoever draws in this frame knows that the step is not through yet
     this.timer = setTimeout(() => this.#show(), 0); // the changes of this very frame are kept first
   }
 

@@ -9,7 +9,7 @@ import { say } from '../drawing/say.js';
 import { openSheet } from '../drawing/overlay.js';
 import { openPromptRows } from '../panels/tokens/prompt_rows.js';
 import { copyText } from '../drawing/table_twin.js';
-import { formatBytes, formatCount, formatPlural } from '../drawing/format.js';
+import { formatBytes, formatCount } from '../drawing/format.js';
 
 /** What is known about the model, in words: [name, value] */
 export function modelFacts(model) {
@@ -26,10 +26,10 @@ export function modelFacts(model) {
     [say('top_bar.runs_as'), say('top_bar.dtype_on_device', { dtype: model.dtype, device: model.device })],
     [say('top_bar.parameters'), formatCount(model.parameters)],
     [say('top_bar.layers'), formatCount(model.num_layers)],
-    [say('top_bar.heads_name'), say('top_bar.heads', { query_heads: formatPlural(model.num_heads, 'query head'), kv_heads: formatPlural(model.num_kv_heads, 'KV head'), kind, head_dim: model.head_dim })],
-    [say('top_bar.vocabulary'), formatPlural(model.vocab_size, 'token')],
+    [say('top_bar.heads_name'), say('top_bar.heads', { query_heads: say('counted.query_head', { n: model.num_heads }), kv_heads: say('counted.kv_head', { n: model.num_kv_heads }), kind, head_dim: model.head_dim })],
+    [say('top_bar.vocabulary'), say('counted.token', { n: model.vocab_size })],
     [say('top_bar.cache'), say('top_bar.adds', { per_token: perToken })],
-    [say('top_bar.context'), model.context_limit ? formatPlural(model.context_limit, 'token') : say('top_bar.unknown')],
+    [say('top_bar.context'), model.context_limit ? say('counted.token', { n: model.context_limit }) : say('top_bar.unknown')],
     [say('top_bar.eos'), model.end_ids.join(', ') || say('top_bar.none')],
     [say('top_bar.chat_template'), model.has_chat_template ? say('top_bar.yes') : say('top_bar.none')],
     [say('top_bar.licence'), model.licence || say('top_bar.not_stated')],

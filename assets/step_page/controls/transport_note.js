@@ -9,7 +9,7 @@
 import { say } from '../drawing/say.js';
 import { make, icon, setChildren, setText } from '../drawing/dom.js';
 import { FINISH_WORDS } from '../store/roles.js';
-import { formatCount, formatPlural } from '../drawing/format.js';
+import { formatCount } from '../drawing/format.js';
 import { busyWords } from './wait_line.js';
 
 const SAID_FOR_MS = 6000;
@@ -27,7 +27,7 @@ const LONG_WORK = {
 const DROPPED_WORDS = {
   force: () => say('transport_note.token_forced'),
   rewind: () => say('transport_note.rewound'),
-  prefill: (steps) => say('transport_note.new_run', { steps: formatPlural(steps, 'step') }),
+  prefill: (steps) => say('transport_note.new_run', { n: steps }),
   reset: () => say('transport_note.dropped'),
   undo: () => say('transport_note.brought_back'),
 };

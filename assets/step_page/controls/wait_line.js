@@ -16,7 +16,7 @@ export function busyWords({ text, done, total }, names = {}) {
   const words = names[text] ?? text.charAt(0).toUpperCase() + text.slice(1);
   if (total <= 1) return words;
   const isShare = text.startsWith('loading ');
-  return `${words}: ${formatCount(done)}${isShare ? ' %' : say('wait_line.of_tokens', { total: formatCount(total) })}`;
+  return isShare ? say('wait_line.share', { words, done: formatCount(done) }) : say('wait_line.of_tokens', { words, done: formatCount(done), n: total });
 }
 
 /** The line for one command that was just sent; it ticks until it is taken off the page. */

@@ -28,8 +28,8 @@ export function whatIs(root, name) {
   new Popover(root, button, { title: name, name: 'term' }, (body) =>
     body.replaceChildren(
       make('p.term-says', {}, term.says),
-      term.how ? make('p', {}, make('b', {}, say('panel.how_made')), term.how) : '',
-      make('p', {}, make('b', {}, say('panel.try_it')), term.where),
+      term.how ? make('p', {}, make('b', {}, say('panel.how_made')), ' ', term.how) : '',
+      make('p', {}, make('b', {}, say('panel.try_it')), ' ', term.where),
     ),
   );
   return button;

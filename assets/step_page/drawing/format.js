@@ -64,8 +64,3 @@ export function formatShare(part) {
 export function formatBits(bits) {
   return `${bits.toFixed(2)} bits`;
 }
-
-/** (1, "token") -> "1 token", (3, "token") -> "3 tokens" */
-export function formatPlural(n, noun, nouns = `${noun}s`) {
-  return `${formatCount(n)} ${n === 1 ? noun : nouns}`;
-}

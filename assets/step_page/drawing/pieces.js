@@ -10,9 +10,9 @@ import { keepFromTranslators } from './dom.js';
 
 /** The legend: sign and meaning of every visible form. */
 export const TOKEN_SIGNS = [
-  { text: '·', kind: 'space', meaning: 'space' },
-  { text: '⏎', kind: 'newline', meaning: 'newline' },
-  { text: '⇥', kind: 'tab', meaning: 'tab' },
+  { text: '·', kind: 'space', meaning: say('pieces.space') },
+  { text: '⏎', kind: 'newline', meaning: say('pieces.newline') },
+  { text: '⇥', kind: 'tab', meaning: say('pieces.tab') },
   { text: '␀', kind: 'control', meaning: say('pieces.control') },
   { text: '⟨f0 9f⟩', kind: 'bytes', meaning: say('pieces.bytes') },
 ];
@@ -69,13 +69,13 @@ function textSpans(text) {
 }
 
 function partLabel(part) {
-  const range = part.first === part.last ? `byte ${part.first}` : `byte ${part.first}–${part.last}`;
-  return part.char ? `${range} of ${part.char}` : `${range} of ${part.of}`;
+  const { first, last, char, of } = part;
+  return first === last ? say('pieces.byte', { first, of: char || of }) : say('pieces.byte_range', { first, last, of: char || of });
 }
 
 /** Tokens without bytes tell themselves apart by their ids: models have more ids than their tokenizers have tokens. */
 function emptyName({ id, known }) {
-  return known === false ? say('pieces.no_token', { id }) : `empty ${id ?? ''}`.trim();
+  return known === false ? say('pieces.no_token', { id }) : id === undefined || id === null ? say('pieces.empty') : say('pieces.empty_id', { id });
 }
 
 /** "f09f" -> "⟨f0 9f⟩" */

@@ -14,7 +14,7 @@ const OPENS = {
   forward: () => say('lesson.you_open_forward'),
   stops: () => say('lesson.you_open_stops'),
   settings: () => say('lesson.you_open_settings'),
-  checks: () => say('lesson.you_open_checks'),
+  checks: () => say('lesson.you_check'),
   predictions: () => say('lesson.you_open_predictions'),
   layers: () => say('lesson.you_open_layers'),
   surprisal: () => say('lesson.you_open_surprisal'),
@@ -25,9 +25,9 @@ const OPENS = {
 
 const ACTS = {
   prefill: ({ prompt }) => say('lesson.you_prefill', { prompt }),
-  step: ({ n }) => (n === 1 ? say('lesson.you_step') : say('lesson.you_steps', { n: formatCount(n) })),
+  step: ({ n }) => say('lesson.you_step', { n }),
   slow: () => say('lesson.you_slow'),
-  play: ({ n }) => say('lesson.you_play', { n: formatCount(n) }),
+  play: ({ n }) => say('lesson.you_play', { n }),
   look: (action) => action.layer !== undefined && action.head !== undefined ? say('lesson.you_look_square', action) : Object.entries(LOOKS).filter(([name]) => action[name] !== undefined).map(([name, words]) => words(action[name])).join(' '),
   open: ({ name }) => OPENS[name](),
   close: () => say('lesson.you_close'),

@@ -242,7 +242,8 @@ export class LessonPlayer {
   draw() {
     if (!this.lesson || this.ended) return;
     const { scene, acts } = this;
-    const isStill = !this.#isWaiting && this.store.line.idle && Boolean(this.store.how);
+    const isShown = !('beat' in this.root.dataset); // a slow step is under way until its last beat
+    const isStill = !this.#isWaiting && isShown && this.store.line.idle && Boolean(this.store.how);
     if (isStill && !this.isComplete && scene.you && !scene.ask) this.#watch(scene, acts);
     this.spotlight.draw();
     this.rail.draw(this.#values(), { isComplete: this.isComplete, isWaiting: this.#isWaiting, notes: this.#notes(isStill) });

@@ -104,8 +104,8 @@ export function dtypeBytes(model) {
 
 /** "30 layers × 9 positions × 3 KV heads × 64 × 2 × 4 B", without the positions where none are given. */
 export function kvFormula(model, positions) {
-  const parts = [`${model.num_layers} layers`];
-  if (positions !== undefined) parts.push(`${positions.toLocaleString('en-US')} ${positions === 1 ? 'position' : 'positions'}`);
-  parts.push(`${model.num_kv_heads} KV ${model.num_kv_heads === 1 ? 'head' : 'heads'}`, String(model.head_dim), '2', `${dtypeBytes(model)} B`);
+  const parts = [say('counted.layer', { n: model.num_layers })];
+  if (positions !== undefined) parts.push(say('counted.position', { n: positions }));
+  parts.push(say('counted.kv_head', { n: model.num_kv_heads }), String(model.head_dim), '2', `${dtypeBytes(model)} B`);
   return parts.join(' × ');
 }

@@ -96,7 +96,7 @@ def _last_word(done: walking.Walk, dtype: str, step: int, layer: int, head: int)
     st.text(
         say(
             "page.walked",
-            tiles=say("page.one_tile") if tiles == 1 else say("page.tiles", count=f"{tiles:,}"),
+            tiles=say("page.tiles", n=tiles),
             rescaled=done.rescaled,
             largest=f"{largest:.1e}",
             two_passes_off=f"{done.two_passes_off:.1e}",
@@ -106,7 +106,7 @@ def _last_word(done: walking.Walk, dtype: str, step: int, layer: int, head: int)
         st.text(say("page.sink"))
     if not done.inputs.visible.all():
         hidden = int((~done.inputs.visible).sum())
-        st.text(say("page.one_hidden") if hidden == 1 else say("page.hidden", hidden=f"{hidden:,}"))
+        st.text(say("page.hidden", n=hidden))
     of = {"step": step, "layer": layer, "head": head}
     shell.source(
         "measured", say("page.measured", **of) if dtype == "float32" else say("page.copied", **of, dtype=dtype)

@@ -59,9 +59,7 @@ def memory_bar(room: Room, context: int, place: str) -> Bars:
     parts = (
         weights,
         Part(
-            say("answer.one_cache", caches=number_text(caches, "B"))
-            if fit == 1
-            else say("answer.caches", fit=format_count(fit), caches=number_text(caches, "B")),
+            say("answer.caches", n=fit, caches=number_text(caches, "B")),
             caches,
             say("answer.caches_detail", fit=format_count(fit), context=number_text(room.sequence(context), "B")),
         ),

@@ -21,15 +21,15 @@ say = words_beside(__file__)
 HERE = say("anywhere.here")
 MOST = 32_768
 SHOWN = {
-    "request": "",
-    "phase": "",
-    "FLOPs": "FLOP",
-    say("anywhere.moved"): "B",
-    say("anywhere.intensity"): "",
-    say("anywhere.arithmetic_ms"): "ms",
-    say("anywhere.memory_ms"): "ms",
-    say("anywhere.bound"): "",
-    say("anywhere.rate"): "",
+    say("table.request"): "",
+    say("table.phase"): "",
+    say("table.flops"): "FLOP",
+    say("table.moved"): "B",
+    say("table.intensity"): "",
+    say("table.arithmetic_alone_ms"): "ms",
+    say("table.memory_alone_ms"): "ms",
+    say("table.bound"): "",
+    say("table.per_second_at_most"): "",
 }
 ASSUMED = say("anywhere.assumed")
 

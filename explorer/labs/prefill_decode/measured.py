@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 say = words_beside(__file__)
 
 SHOWN = {
-    "request": "",
-    "phase": "",
-    "ms": "ms",
-    say("measured.rate"): "",
-    "FLOPs": "FLOP",
-    say("measured.moved"): "B",
-    say("measured.intensity"): "",
-    say("measured.least"): "ms",
-    say("measured.times"): "",
-    say("measured.bound"): "",
+    say("table.request"): "",
+    say("table.phase"): "",
+    say("table.ms"): "ms",
+    say("table.per_second"): "",
+    say("table.flops"): "FLOP",
+    say("table.moved"): "B",
+    say("table.intensity"): "",
+    say("table.least_ms"): "ms",
+    say("table.times"): "",
+    say("table.bound"): "",
 }
 MOST, MOST_NEW_IN_A_CLASS = 4_000, 64
 _ASKED = "loupe_pair_asked"

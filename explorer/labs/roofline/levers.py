@@ -67,7 +67,7 @@ def describe(levers: Levers, which: tuple[str, ...]) -> str:
     said = {
         "weights": say("levers.weights", weights=levers.weights),
         "cache": say("levers.cache", cache=levers.cache),
-        "devices": say("levers.device") if levers.devices == 1 else say("levers.devices", devices=levers.devices),
+        "devices": say("levers.devices", n=levers.devices),
         "batch": say("levers.batch", batch=levers.batch),
         "speculation": drafted,
         "attention": say("levers.attention", attention=levers.attention),

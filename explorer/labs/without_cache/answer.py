@@ -25,9 +25,7 @@ MOST_DOTS = 240  # of a curve
 def computed(prompt_len: int, new_tokens: int, shape: ModelShape | None) -> Answer:
     """Tokens run through the model, and operations where the model's are known."""
     counts = formula(prompt_len, new_tokens)
-    one = say("answer.prompt_token")
-    prompt = one if prompt_len == 1 else say("answer.prompt_tokens", tokens=f"{prompt_len:,}")
-    names = {"prompt": prompt, "new": f"{new_tokens:,}"}
+    names = {"prompt": say("answer.prompt_tokens", n=prompt_len), "new": f"{new_tokens:,}"}
     numbers = {
         "cached": f"{counts.cached:,}",
         "uncached": f"{counts.uncached:,}",
@@ -52,8 +50,7 @@ def measured(paid: Bill) -> Answer:
     """What a race took, both loops."""
     cached, uncached = paid.cached.total("ms") / 1e3, paid.uncached.total("ms") / 1e3
     numbers = {"cached": number_text(cached, "s"), "uncached": number_text(uncached, "s")}
-    one = say("answer.new_token")
-    names = {"new": one if paid.steps == 1 else say("answer.new_tokens", tokens=f"{paid.steps:,}")}
+    names = {"new": say("answer.new_tokens", n=paid.steps)}
     ahead = paid.ahead_from
     if ahead is None:
         return Answer(say.unfilled("answer.not_paid"), numbers, names)

@@ -14,7 +14,7 @@ from engine.block import BlockNorms
 from engine.config import EngineConfig, SamplingParams
 from engine.errors import UnknownStep
 from engine.llm_engine import LLMEngine
-from tests.engine.architectures import ARCHITECTURES, loaded, tiny_engine, tiny_model
+from tests.engine.architectures import ARCHITECTURES, CHUNKED, SMALL, loaded, tiny_engine, tiny_model
 
 PROMPT = tuple(range(10, 30))
 WARM = SamplingParams(temperature=1.0)
@@ -167,6 +167,67 @@ def test_in_bfloat16_the_same_blocks_open(name):
     finally:
         plain.close()
         short.close()
+
+
+HYBRID = {"sliding_window": 8, "layer_types": ["sliding_attention", "full_attention"] * 2}
+WITHOUT_ROPE: dict[str, dict[str, Any]] = {  # tiny models whose second and fourth layers have no rotary embedding
+    "cohere2": SMALL | HYBRID | {"num_hidden_layers": 4},
+    "exaone4": SMALL | HYBRID | {"num_hidden_layers": 4, "sliding_window_pattern": 2},
+    "smollm3": SMALL | {"num_hidden_layers": 4, "no_rope_layers": [1, 0, 1, 0]},
+    "llama4_text": CHUNKED | {"no_rope_layers": [1, 0, 1, 0]},
+}  # fmt: skip
+
+
+def layers_that_feel_positions(model: nn.Module) -> list[bool]:
+    """Of a stock model: whose attention gives something else when RoPE's angles are those of positions twice as far."""
+    twice = 2 * torch.arange(len(PROMPT))[None]
+    found = []
+    for layer in model.get_submodule("model.layers"):
+        gave: list[Tensor] = []
+
+        def again(module: nn.Module, args: Any, kwargs: Any, output: Any, gave: list[Tensor] = gave) -> None:
+            if gave:
+                return
+            gave.append(output[0])
+            turned = model.get_submodule("model.rotary_emb")(args[0] if args else kwargs["hidden_states"], twice)
+            gave.append(module(*args, **kwargs | {"position_embeddings": turned})[0])
+
+        hook = layer.get_submodule("self_attn").register_forward_hook(again, with_kwargs=True)
+        with torch.inference_mode():
+            model(torch.tensor([PROMPT]), use_cache=False)
+        hook.remove()
+        found.append(not torch.allclose(*gave, atol=1e-6))
+    return found
+
+
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [(name, torch.float32) for name in WITHOUT_ROPE] + [("cohere2", torch.bfloat16), ("exaone4", torch.bfloat16)],
+)
+def test_rope_is_shown_in_the_layers_whose_attention_feels_positions(name, dtype, fast):
+    stock = tiny_model(name, **WITHOUT_ROPE[name])
+    wanted = layers_that_feel_positions(stock)
+    assert wanted == [True, False, True, False]
+    engine = LLMEngine(loaded(stock.to(dtype)), EngineConfig(fast_kernels=fast))
+    try:
+        session = run_of(engine)
+        for step in range(3):
+            assert [block.is_rotated for block in session.blocks(step).result(30).layers] == wanted
+    finally:
+        engine.close()
+
+
+def test_at_position_1_a_rotation_is_seen_and_at_position_0_there_is_none_to_see():
+    engine = LLMEngine(loaded(tiny_model("cohere2", **WITHOUT_ROPE["cohere2"])), EngineConfig(fast_kernels=False))
+    try:
+        session = engine.create_session(sampling=WARM, seed=3)
+        session.prefill(PROMPT[:1]).result(30)
+        session.step().result(30)
+        shown = [[block.is_rotated for block in session.blocks(step).result(30).layers] for step in range(2)]
+        assert shown == [[True] * 4, [True, False] * 2]
+    finally:
+        engine.close()
 
 
 def test_a_sliding_layer_reads_its_window_only():

@@ -72,7 +72,7 @@ def test_a_llama_layer_stands_in_the_order_of_the_field(page: Page):
     assert named(mlp) == ["RMSNorm", "MLP: gate, up", "activation", "MLP: down", "+ residual"]
     assert attention[2]["shape"] == "q 4 × 16, k 2 × 16, v 2 × 16 · 2 query heads share one k and v"
     assert attention[2]["norms"] == [["v", 5]] and attention[3]["norms"] == [["q", 3], ["k", 4]]
-    assert attention[3]["shape"] == "q and k turned to position 20"
+    assert attention[3]["shape"] == "q and k rotated by angles for position 20"
     assert attention[4]["shape"] == "4 heads read 21 keys"
     assert (mlp[1]["shape"], mlp[1]["norms"]) == ("64 → 96 each", [["gate", 1.5], ["up", 2.5]])
     assert (mlp[3]["shape"], mlp[3]["norms"]) == ("96 → 64", [["", 3]])
@@ -101,6 +101,20 @@ def test_learned_positions_windows_experts_and_norms_after_a_branch_are_said(pag
     assert made["attention"][3]["shape"] == "4 heads read 8 of 21 keys"
     assert named(made["mlp"]) == ["RMSNorm", "MLP", "+ residual"]
     assert made["mlp"][1]["shape"] == "8 experts, 2 used for each token"
+
+
+def test_a_layer_without_rope_among_others_with_it_has_no_such_box_and_says_so(page: Page):
+    answer = {**BLOCKS, "layers": [LAYER, LAYER | {"is_rotated": False}], "closed": "", "experts": None}
+    made = page.evaluate("(blocks) => blockBoxes(blocks, 1, 21)", answer)["attention"]
+    assert named(made)[2:4] == ["q k v", "attention"]
+    assert made[2]["shape"].endswith(" · no RoPE in this layer")
+    assert page.evaluate("(blocks) => endBoxes(blocks)", answer)["before"][0]["shape"] == "one row of 300 × 64"
+
+
+def test_the_first_position_of_all_is_rotated_by_nothing(page: Page):
+    answer = {**BLOCKS, "layers": [LAYER], "closed": "", "experts": None}
+    made = page.evaluate("(blocks) => blockBoxes(blocks, 0, 1)", answer)["attention"]
+    assert made[3]["shape"] == "position 0: RoPE leaves q and k as they are"
 
 
 def test_a_block_that_cannot_be_told_apart_shows_what_is_known(page: Page):

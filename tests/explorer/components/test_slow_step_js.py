@@ -93,6 +93,7 @@ OLD, NEW = 0, 1  # number of the newest step
 def test_each_part_learns_of_the_step_at_its_beat_and_the_rest_at_the_end(tab: SlowTab):
     tab.come(2)
     assert tab.drawn() == [["top", NEW, True]], "only what gives nothing away"
+    assert tab.beat == ("cache", ""), "a lesson that looks now must not take the step for shown"
     tab.wait(0)
     assert tab.beat == ("cache", "step 1 goes in")
     assert tab.drawn() == [["cache", NEW, True]]

@@ -164,14 +164,14 @@ class AttentionPanel {
   #shares(step, state, layer, head) {
     const row = this.rows.row(step, layer, head);
     const perBin = Math.ceil(step.kv_len / 64);
-    let text = '';
+    const facts = [];
     if (row) {
       const sum = row.reduce((total, value) => total + value, 0);
-      text = 1 - sum > SINK_SHOWN ? say('attention.sum_with_sink', { sum: sum.toFixed(3), sink: (1 - sum).toFixed(3) }) : `sum ${sum.toFixed(3)}`;
-    } else if (state === 'pooled') text = say('attention.pooled', { per_bin: perBin });
-    if (this.triangle && !this.mean && this.rows.asked(this.store.sel.layer, this.store.sel.head)) text += say('attention.triangle_coming');
-    if (this.rowsInOne > 1) text += say('attention.triangle_pooled', { rows_in_one: this.rowsInOne });
-    setText(this.shares, text);
+      facts.push(1 - sum > SINK_SHOWN ? say('attention.sum_with_sink', { sum: sum.toFixed(3), sink: (1 - sum).toFixed(3) }) : say('attention.sum', { sum: sum.toFixed(3) }));
+    } else if (state === 'pooled') facts.push(say('attention.pooled', { per_bin: perBin }));
+    if (this.triangle && !this.mean && this.rows.asked(this.store.sel.layer, this.store.sel.head)) facts.push(say('attention.triangle_coming'));
+    if (this.rowsInOne > 1) facts.push(say('attention.triangle_pooled', { rows_in_one: this.rowsInOne }));
+    setText(this.shares, facts.join(' · '));
   }
 
   #paintThumbs() {
@@ -256,8 +256,9 @@ class AttentionPanel {
     const { model, tokens, sel } = this.store;
     const row = this.rows.row(step, sel.layer, sel.head);
     const key = row ? row.indexOf(Math.max(...row)) : -1;
-    const most = key < 0 ? '' : say('attention.most', { token: tokenAtPosition(tokens, key), weight: formatProb(row[key]) });
-    this.grid.say({ row: sel.layer, column: sel.head, rows: model.num_layers, columns: model.num_heads, words: say('attention.head', { layer: sel.layer, head: sel.head, reads: most }) });
+    const where = { layer: sel.layer, head: sel.head };
+    const words = key < 0 ? say('attention.head', where) : say('attention.head_reads', { ...where, token: tokenAtPosition(tokens, key), weight: formatProb(row[key]) });
+    this.grid.say({ row: sel.layer, column: sel.head, rows: model.num_layers, columns: model.num_heads, words });
     this.headSurface.canvas.setAttribute('aria-label', say('attention.one_head', { layer: sel.layer, head: sel.head }));
   }
 

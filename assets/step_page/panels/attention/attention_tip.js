@@ -16,8 +16,8 @@ export function tellWeight(tip, event, at, { tokens, step, values, hidesFirst })
   if (row && !row.values) return tip.show(event.clientX, event.clientY, named(query), [], say('attention_tip.missing'));
   if (key === null || key === undefined) return tip.hide();
   const weight = row ? row.values[key] : values[key];
-  return tip.show(event.clientX, event.clientY, `key ${named(key)}`, [
-    ['query', row?.first < query ? say('attention_tip.largest', { first: named(row.first), query: named(query) }) : named(query)],
-    ['weight', `${formatProb(weight)}${hidesFirst ? ' (altered)' : ''}`],
+  return tip.show(event.clientX, event.clientY, say('attention_tip.key', { token: named(key) }), [
+    [say('attention_tip.query'), row?.first < query ? say('attention_tip.largest', { first: named(row.first), query: named(query) }) : named(query)],
+    [say('attention_tip.weight'), hidesFirst ? say('attention_tip.altered', { weight: formatProb(weight) }) : formatProb(weight)],
   ]);
 }

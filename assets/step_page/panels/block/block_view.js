@@ -135,8 +135,7 @@ export class BlockView {
 
 /** How many layers lie between the ends and the one that is open. */
 function passed(count) {
-  const words = count === 1 ? say('block.one_layer') : say('block.more_layers', { n: formatCount(count) });
-  return make('p.block-passed', {}, count ? words : '');
+  return make('p.block-passed', {}, count ? say('block.more_layers', { n: count }) : '');
 }
 
 function row(title, boxes) {

@@ -60,10 +60,12 @@ function attentionBoxes(blocks, layer, keys) {
   const shapes = say('block.qkv_shapes', { q: `${queries} × ${wide}`, k: `${kvHeads} × ${wide}`, v: `${kvHeads} × ${valueWide}` });
   const shared = queries > kvHeads ? say('block.grouped', { n: queries / kvHeads }) : '';
   const turned = [['q', layer.query], ['k', layer.key]];
+  const unturned = !layer.is_rotated && blocks.layers.some((other) => other.is_rotated) ? say('block.not_rotated') : '';
+  const at = keys > 1 ? say('block.rotated', { position: formatCount(keys - 1) }) : say('block.rotated_first');
   const read = layer.keys_read < keys ? say('block.keys_window', { n: formatCount(layer.keys_read), all: formatCount(keys) }) : say('block.keys', { n: formatCount(layer.keys_read) });
   return [
-    box('q k v', 'q k v', [shapes, shared].filter(Boolean).join(' · '), layer.is_rotated ? [['v', layer.value]] : [...turned, ['v', layer.value]]),
-    ...(layer.is_rotated ? [box('RoPE', 'RoPE', say('block.rotated', { position: formatCount(keys - 1) }), turned)] : []),
+    box('q k v', 'q k v', [shapes, shared, unturned].filter(Boolean).join(' · '), layer.is_rotated ? [['v', layer.value]] : [...turned, ['v', layer.value]]),
+    ...(layer.is_rotated ? [box('RoPE', 'RoPE', at, turned)] : []),
     box(say('block.attention'), 'attention', say('block.heads_read', { heads: queries, read }), one(layer.attended)),
     ...(layer.projected === null ? [] : [box(say('block.projection'), 'output projection', say('block.matrix', { from: formatCount(queries * valueWide), to: formatCount(blocks.hidden) }), one(layer.projected))]),
     ...norm(blocks, layer.attention_norm),

@@ -6,7 +6,7 @@
 
 import { say } from '../../drawing/say.js';
 import { make, setText } from '../../drawing/dom.js';
-import { formatCount, formatNumber, formatPlural } from '../../drawing/format.js';
+import { formatCount, formatNumber } from '../../drawing/format.js';
 import { plainToken } from '../../drawing/pieces.js';
 import { tokenAtPosition } from '../../drawing/token_names.js';
 import { forgetPalette, paletteOf } from '../../drawing/palette.js';
@@ -108,7 +108,7 @@ class KvPanel {
 
   #words() {
     const { model, selected: step } = this.store;
-    this.frame.note(`${formatPlural(model.num_layers, 'layer')} × ${formatPlural(step.kv_len, 'position')}`);
+    this.frame.note(say('kv_grid.size', { layers: say('counted.layer', { n: model.num_layers }), positions: say('counted.position', { n: step.kv_len }) }));
     const formula = `${kvFormula(model, step.kv_len)} = `;
     const product = step.kv_len * model.kv_bytes_per_token;
     if (!this.bytes) {
@@ -117,7 +117,7 @@ class KvPanel {
     }
     setText(this.bytes.formula, formula);
     setText(this.bytes.product, `${formatCount(product)} B`);
-    setText(this.bytes.live, step.kv_bytes === product ? '' : say('kv_grid.live', { bytes: formatCount(step.kv_bytes) }));
+    setText(this.bytes.live, step.kv_bytes === product ? '' : ` ${say('kv_grid.live', { bytes: formatCount(step.kv_bytes) })}`);
     this.#legend();
   }
 

@@ -7,13 +7,13 @@
  * For tests: .station[data-station] with .station-main and .station-rest, .way-back[data-state]
  */
 
-import { say } from '../../drawing/say.js';
+import { say, sayNodes } from '../../drawing/say.js';
 import { make, icon, setText } from '../../drawing/dom.js';
 import { penalisedWords } from '../next_token/penalised_ends.js';
 import { renderToken, quotedToken } from '../../drawing/pieces.js';
 import { drawnPosition, FINISH_WORDS } from '../../store/roles.js';
 import { howRead, tokensRead } from '../time/prefill.js';
-import { formatCount, formatPlural, formatProb } from '../../drawing/format.js';
+import { formatCount, formatProb } from '../../drawing/format.js';
 
 const STATIONS = [
   { name: 'in', term: 'token id', label: say('stations.in'), shows: '.strip', says: say('stations.in_title') },
@@ -47,45 +47,45 @@ function drawnPiece(store, step) {
 /** What filled a released cache again: ", cache rebuilt by prefilling 41 tokens, 4 from the shared prompt" */
 function rebuiltHow({ rebuilt_tokens: again, recovered_tokens: shared }) {
   if (!again && !shared) return '';
-  const parts = [again && say('stations.rebuilt', { again: formatPlural(again, 'token') }), shared && say('stations.shared', { shared: formatCount(shared) })];
+  const parts = [again && say('stations.rebuilt', { n: again }), shared && say('stations.shared', { shared: formatCount(shared) })];
   return say('stations.cache_rebuilt', { how: parts.filter(Boolean).join(', ') });
 }
 
 /** "with 3 others": who was in the same forward */
-const companyOf = (step) => say('stations.company', { others: formatPlural(step.batch_size - 1, 'other') });
+const companyOf = (step) => say('stations.company', { n: step.batch_size - 1 });
 
 const DESCRIBE = {
   in(step, { tokens, pieces }) {
     const many = step.input_ids.length > 1;
-    const where = `at ${many ? '' : 'position '}${positionRange(step.positions)}`;
-    if (many) return { main: formatPlural(step.input_ids.length, 'token'), rest: `${where}, ${howRead(step)}` };
+    if (many) return { main: say('counted.token', { n: step.input_ids.length }), rest: say('stations.many_in', { positions: positionRange(step.positions), how: howRead(step) }) };
     return {
       piece: tokens[step.positions[0]] ?? pieces.get(step.input_ids[0]),
-      rest: `id ${step.input_ids[0]} ${where}${rebuiltHow(step)}`,
+      rest: [say('stations.one_in', { id: step.input_ids[0], position: positionRange(step.positions) }), rebuiltHow(step)].filter(Boolean).join(', '),
     };
   },
   forward(step, { model, limits, settings }) {
     const fed = tokensRead(step);
     if (!fed) return { main: say('stations.no_pass'), rest: say('stations.kv_copied', { kv_len: formatCount(step.kv_len) }) };
     const { num_layers: layers, num_heads: heads, num_kv_heads: kvHeads, head_dim: dim } = model;
-    const reads = fed > 1 ? say('stations.reads_up_to', { keys: formatCount(step.kv_len) }) : say('stations.reads', { keys: formatPlural(step.kv_len, 'key') });
+    const reads = fed > 1 ? say('stations.reads_up_to', { keys: formatCount(step.kv_len) }) : say('stations.reads', { n: step.kv_len });
     const isRun = fed === 1 && Boolean(step.timing_ms); // a rebuilt record came out of a prefill
     const company = isRun ? companyOf(step) : '';
     const isTold = company && (step.batch_size > 1 || settings?.solo || !limits.models);
     return {
-      main: formatPlural(layers, 'layer'),
+      main: say('counted.layer', { n: layers }),
       rest: `${isTold ? `${company} · ` : ''}+${formatCount(fed)} k,v · ${reads}`,
-      title:
-        say('stations.shapes', { layers, fed, heads, dim, kv_heads: kvHeads }) +
-        say('stations.appended', { kv_len: formatCount(step.kv_len) }) +
-        (company ? say('stations.shared_pass', { company }) : ''),
+      title: [
+        say('stations.shapes', { layers, fed, heads, dim, kv_heads: kvHeads }),
+        say('stations.appended', { kv_len: formatCount(step.kv_len) }),
+        company && say('stations.shared_pass', { company }),
+      ].filter(Boolean).join(' '),
     };
   },
   logits(step, { model }) {
     const rows = step.logit_rows;
     return {
       main: `${formatCount(Math.max(1, rows))} × ${formatCount(model.vocab_size)}`,
-      rest: rows ? `${formatPlural(rows, 'row')}, 1 used` : say('stations.kept'),
+      rest: rows ? say('stations.rows', { n: rows }) : say('stations.kept'),
       title: say('stations.last_row'),
     };
   },
@@ -100,10 +100,11 @@ const DESCRIBE = {
     return {
       piece: drawnPiece(store, step),
       rest: `${chain} · ${drew}`,
-      title:
-        say('stations.probabilities', { after: formatProb(draw.final_prob), before: formatProb(draw.raw_prob), rank: formatCount(draw.raw_rank) }) +
-        step.stages.map((stage) => `${stage.label}: ${formatCount(stage.kept)} kept`).join('; ') +
-        `. ${penalisedWords(step, store.pieces)}`,
+      title: [
+        say('stations.probabilities', { after: formatProb(draw.final_prob), before: formatProb(draw.raw_prob), rank: formatCount(draw.raw_rank) }),
+        `${step.stages.map((stage) => say('stations.stage_kept', { stage: stage.label, n: stage.kept })).join('; ')}.`,
+        penalisedWords(step, store.pieces),
+      ].filter(Boolean).join(' '),
     };
   },
   stop(step, store) {
@@ -111,8 +112,8 @@ const DESCRIBE = {
     const rest = fired.length ? fired.map((stop) => stop.label).join(', ') : say('stations.none_fired', { rules: step.stops.length });
     const penalised = penalisedWords(step, store.pieces);
     return {
-      main: step.finish_reason ? 'stop' : say('stations.go_on'),
-      rest: penalised ? `${rest} · EOS penalised` : rest,
+      main: step.finish_reason ? say('stations.ends') : say('stations.go_on'),
+      rest: penalised ? `${rest} · ${say('stations.penalised')}` : rest,
       title: penalised,
       alarm: Boolean(step.finish_reason),
     };
@@ -201,9 +202,6 @@ export class Stations {
     if (!step) return setText(words, say('stations.round'));
     if (step.finish_reason) return setText(words, say('stations.stopped', { why: FINISH_WORDS[step.finish_reason] ?? step.finish_reason }));
     const token = renderToken(make('b'), drawnPiece(this.store, step));
-    return words.replaceChildren(
-      token,
-      say('stations.goes_in_next', { position: formatCount(drawnPosition(this.store, step.index)) }),
-    );
+    return words.replaceChildren(...sayNodes('stations.goes_in_next', { token, position: formatCount(drawnPosition(this.store, step.index)) }));
   }
 }

@@ -5,7 +5,7 @@
  * and free memory that was not given back.
  */
 
-import { say } from '../../drawing/say.js';
+import { say, sayNodes } from '../../drawing/say.js';
 import { make, setText } from '../../drawing/dom.js';
 import { formatBytes, formatCount } from '../../drawing/format.js';
 import { forgetPalette, mixColour, paletteOf } from '../../drawing/palette.js';
@@ -15,10 +15,10 @@ import { panelFrame } from '../../drawing/panel_frame.js';
 import { kvFormula } from '../../store/kv_data.js';
 
 const MEMORY_PARTS = [
-  { name: 'weights', field: 'weight_bytes', says: say('memory.weights_says') },
-  { name: 'KV live', field: 'kv_live_bytes', says: say('memory.live_says') },
-  { name: 'KV reserved', field: 'kv_reserved_bytes', says: say('memory.reserved_says') },
-  { name: 'capture', field: 'capture_bytes', says: say('memory.capture_says') },
+  { name: 'weights', label: say('memory.weights'), field: 'weight_bytes', says: say('memory.weights_says') },
+  { name: 'kv-live', label: say('memory.live'), field: 'kv_live_bytes', says: say('memory.live_says') },
+  { name: 'kv-reserved', label: say('memory.reserved'), field: 'kv_reserved_bytes', says: say('memory.reserved_says') },
+  { name: 'capture', label: say('memory.capture'), field: 'capture_bytes', says: say('memory.capture_says') },
 ];
 
 class MemoryPanel {
@@ -33,11 +33,11 @@ class MemoryPanel {
     this.bar = make('div.lp-memory-bar', { role: 'img', 'aria-label': say('memory.bar') });
     this.keys = {};
     const legend = make('div.lp-legend');
-    for (const { name, says } of [...MEMORY_PARTS, { name: 'process', says: say('memory.process_says') }]) {
+    for (const { name, label, says } of [...MEMORY_PARTS, { name: 'process', label: say('memory.process'), says: say('memory.process_says') }]) {
       this.keys[name] = make('b');
-      legend.append(make('span.lp-key', { title: says }, make('i', { data: { part: name } }), `${name} `, this.keys[name]));
+      legend.append(make('span.lp-key', { title: says }, make('i', { data: { part: name } }), `${label} `, this.keys[name]));
     }
-    this.segments = ['weights', 'capture', 'KV reserved', 'rest'].map((part) => make('i', { data: { part } }));
+    this.segments = ['weights', 'capture', 'kv-reserved', 'rest'].map((part) => make('i', { data: { part } }));
     this.bar.append(...this.segments);
     const host = make('div.lp-canvas', { role: 'img', 'aria-label': say('memory.chart') });
     this.frame.body.append(this.bar, legend, host);
@@ -77,18 +77,19 @@ class MemoryPanel {
     });
     if (!this.addWords) {
       this.addWords = { formula: make('span'), product: make('b') };
-      this.adds.append(say('memory.adds'), this.addWords.formula, ' = ', this.addWords.product);
+      this.adds.append(...sayNodes('memory.adds', this.addWords));
       this.agreeWords = { verdict: make('b.lp-verdict'), words: make('span') };
-      this.agree.append(this.agreeWords.verdict, this.agreeWords.words);
+      this.agree.append(this.agreeWords.verdict, ' ', this.agreeWords.words);
     }
     setText(this.addWords.formula, kvFormula(model));
     setText(this.addWords.product, `${formatCount(model.kv_bytes_per_token)} B`);
     const off = memory.kv_live_bytes - memory.kv_formula_bytes;
     this.agree.dataset.equal = String(off === 0);
     setText(this.agreeWords.verdict, off === 0 ? say('memory.equal') : say('memory.differ', { bytes: formatCount(Math.abs(off)) }));
-    setText(this.agreeWords.words, say('memory.formula_and_live', { formula: formatCount(memory.kv_formula_bytes), live: formatCount(memory.kv_live_bytes) })
-      + say('memory.measured_apart', { name: memory.device_allocated_bytes === null ? 'process' : 'CUDA allocator', size: formatBytes(this.#holder(memory)) }));
-    this.agree.title = say('memory.adds_title', { tokens: formatCount(length) });
+    const holder = memory.device_allocated_bytes === null ? say('memory.process') : say('memory.cuda');
+    const both = say('memory.formula_and_live', { formula: formatCount(memory.kv_formula_bytes), live: formatCount(memory.kv_live_bytes) });
+    setText(this.agreeWords.words, `${both} · ${say('memory.measured_apart', { name: holder, size: formatBytes(this.#holder(memory)) })}`);
+    this.agree.title = say('memory.adds_title', { n: length });
   }
 
   /** The cache growing step by step: live bytes as stairs, the reserved buffer as a line above. */
@@ -143,8 +144,8 @@ class MemoryPanel {
       const step = this.store.steps[index];
       this.hover = step ? index : null;
       if (step) {
-        const rows = MEMORY_PARTS.map(({ name, field }) => [name, formatBytes(step.memory[field])]);
-        this.tip.show(event.clientX, event.clientY, say('memory.after', { step: index }), [...rows, ['process', formatBytes(step.memory.process_bytes)]], 'measured');
+        const rows = MEMORY_PARTS.map(({ label, field }) => [label, formatBytes(step.memory[field])]);
+        this.tip.show(event.clientX, event.clientY, say('memory.after', { step: index }), [...rows, [say('memory.process'), formatBytes(step.memory.process_bytes)]], say('memory.measured'));
       } else this.tip.hide();
       this.surface.ask();
     });
@@ -159,7 +160,7 @@ class MemoryPanel {
   #table() {
     return {
       caption: say('memory.caption'),
-      columns: ['step', say('memory.kv_by_formula'), 'KV live', 'KV reserved', 'capture', 'weights', 'process', 'CUDA allocator'],
+      columns: [say('memory.step_column'), say('memory.kv_by_formula'), say('memory.live'), say('memory.reserved'), say('memory.capture'), say('memory.weights'), say('memory.process'), say('memory.cuda')],
       rows: this.store.steps.map(({ index, memory }) => [
         index, ...['kv_formula_bytes', 'kv_live_bytes', 'kv_reserved_bytes', 'capture_bytes', 'weight_bytes', 'process_bytes', 'device_allocated_bytes']
           .map((field) => (memory[field] === null ? '–' : `${formatCount(memory[field])} B`)),

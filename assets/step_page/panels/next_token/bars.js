@@ -110,11 +110,15 @@ export class BarList {
     const sampled = this.#dots(row, counts, id, prob, top);
     setText(row.rawText, back === null ? '–' : formatProb(back));
     setText(row.finalText, prob === null ? '–' : prob === 0 ? say('bars.cut') : formatProb(prob));
-    const after = prob === null ? '' : `, ${prob === 0 ? 'removed' : formatProb(prob)} after ${stage}`;
-    const place = rank ? say('bars.rank', { rank: formatCount(rank) }) : '';
-    const act = chosen ? (draw.mode === 'forced' ? ' (forced)' : ' (sampled)') : '. Click to force this token';
-    const before = was && back !== null ? `, ${say('sampling.was_title')} ${formatProb(back)}` : '';
-    const title = say('bars.row', { token: namedToken(pieces.get(id)), id, raw: formatProb(raw), before, after, sampled, place, act });
+    const facts = [
+      say('bars.raw_prob', { prob: formatProb(raw) }),
+      was && back !== null && say('bars.was_prob', { prob: formatProb(back) }),
+      prob !== null && (prob === 0 ? say('bars.removed', { stage }) : say('bars.after_prob', { prob: formatProb(prob), stage })),
+      sampled,
+      rank && say('bars.rank', { rank: formatCount(rank) }),
+    ];
+    const act = !chosen ? say('bars.click') : draw.mode === 'forced' ? say('bars.forced') : say('bars.sampled');
+    const title = say('bars.row', { token: namedToken(pieces.get(id)), id, facts: facts.filter(Boolean).join(', '), act });
     if (row.node.title !== title) row.node.title = title;
   }
 
@@ -136,8 +140,9 @@ export class BarList {
     setText(row.finalText, keptBeyond ? formatProb(prob) : say('bars.cut'));
     row.node.dataset.cut = String(!keptBeyond);
     row.node.dataset.over = String(Math.max(back, prob) > top); // longer than the track: fades out at its end
-    const before = was ? say('sampling.was_title') : 'raw';
-    row.node.title = say('bars.others_title', { before, back: formatProb(back), kept_beyond: formatCount(keptBeyond), prob: formatProb(prob), sampled });
+    const before = was ? say('bars.was_prob', { prob: formatProb(back) }) : say('bars.raw_prob', { prob: formatProb(back) });
+    const facts = [before, say('bars.others_kept', { n: keptBeyond, prob: formatProb(prob) }), sampled];
+    row.node.title = say('bars.others_title', { facts: facts.filter(Boolean).join(', ') });
   }
 
   /** A dot for each sample of a token, a hundredth of the bars' scale apart. @returns {string} the same in words */
@@ -149,7 +154,7 @@ export class BarList {
     if (!counts) return '';
     row.dots.style.width = `${((100 * count) / HUNDRED / top).toFixed(3)}%`;
     row.dots.style.backgroundSize = `${(100 / Math.max(1, count)).toFixed(3)}% 100%`;
-    return `, ${say('sampling.count', { count, of: HUNDRED, expected: prob === null ? '–' : (HUNDRED * prob).toFixed(1) })}`;
+    return say('sampling.count', { count, of: HUNDRED, expected: prob === null ? '–' : (HUNDRED * prob).toFixed(1) });
   }
 
   #bar(node, share) {

@@ -15,7 +15,7 @@ import { segmentAt } from './segments.js';
 function drawWords(draw, nameOf) {
   if (draw.mode === 'greedy') return say('draw_strip.greedy');
   if (draw.mode === 'multinomial') return say('draw_strip.multinomial');
-  if (draw.mode === 'forced') return say('draw_strip.forced', { id: nameOf(draw.drawn_id), token: draw.u === null ? '' : ` at u = ${draw.u.toFixed(3)}` });
+  if (draw.mode === 'forced') return draw.u === null ? say('draw_strip.forced', { token: nameOf(draw.drawn_id) }) : say('draw_strip.forced_at', { token: nameOf(draw.drawn_id), u: draw.u.toFixed(3) });
   return `u = ${draw.u.toFixed(3)}`;
 }
 
@@ -92,7 +92,8 @@ export class DrawStrip {
     g.font = `${size}px ${palette.font}`;
     g.fillStyle = palette.mute.css;
     const u = draw.u * landed;
-    const words = landed < 1 ? `u = ${u.toFixed(3)}` : drawWords(draw, (id) => namedToken(pieces.get(id))) + (tried ? say('draw_strip.was') : '');
+    const whole = drawWords(draw, (id) => namedToken(pieces.get(id)));
+    const words = landed < 1 ? `u = ${u.toFixed(3)}` : tried ? say('draw_strip.was', { drawn: whole }) : whole;
     const deep = height + 2 * top;
     if (draw.u !== null) this.#needle(g, u * w, deep, palette.text.css, true);
     if (this.view.again !== null) {
@@ -145,7 +146,7 @@ export class DrawStrip {
     if (!segment) return tip.hide();
     const { id, low, high } = segment;
     const others = this.view.others;
-    const title = id === null ? say('draw_strip.others', { count: others > 0 ? `${formatCount(others)} ` : '' }) : namedToken(this.view.pieces.get(id));
+    const title = id === null ? others > 0 ? say('draw_strip.others', { n: others }) : say('draw_strip.other') : namedToken(this.view.pieces.get(id));
     return tip.show(event.clientX, event.clientY, title, [
       ['probability', formatProb(high - low)], ['owns', `${low.toFixed(3)} to ${high.toFixed(3)}`],
     ]);

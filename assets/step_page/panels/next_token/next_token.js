@@ -6,7 +6,7 @@
  */
 
 import { make, setText } from '../../drawing/dom.js';
-import { formatBits, formatCount, formatNumber, formatPlural } from '../../drawing/format.js';
+import { formatBits, formatCount, formatNumber } from '../../drawing/format.js';
 import { plainToken } from '../../drawing/pieces.js';
 import { namedToken } from '../../drawing/token_names.js';
 import { forgetPalette } from '../../drawing/palette.js';
@@ -151,7 +151,8 @@ class NextTokenPanel {
     this.frame.note(DISTRIBUTION_WORDS[shown.kind]);
     const current = params ?? session?.sampling ?? step.sampling;
     const differs = !sameSampling(current, step.sampling);
-    const how = `${step.sampling.temperature === 0 ? '' : say('next_token.sampled_at')}${samplingWords(step.sampling)}`;
+    const sampling = samplingWords(step.sampling);
+    const how = step.sampling.temperature === 0 ? sampling : say('next_token.sampled_at', { sampling });
     setText(this.drawnWith, differs ? say('next_token.this_step', { how }) : say('next_token.same', { how }));
     this.drawnWith.title = this.drawnWith.textContent;
     this.back.classList.toggle('lp-hidden', !differs && shown.kind === 'drawn');
@@ -201,7 +202,7 @@ class NextTokenPanel {
     this.forcing = { step: step.index, token_id: id };
     const later = store.newest - step.index;
     if (!later) return this.#forceNow();
-    setText(this.confirmWords, say('next_token.replaces', { token: namedToken(store.pieces.get(id)), later: formatPlural(later, 'later token') }));
+    setText(this.confirmWords, say('next_token.replaces', { token: namedToken(store.pieces.get(id)), n: later }));
     this.confirm.hidden = false;
     this.confirm.querySelector('button').focus({ preventScroll: true });
   }

@@ -13,13 +13,10 @@ import { plainToken } from '../../drawing/pieces.js';
 export function penalisedWords(step, pieces) {
   return (step.penalised_ends ?? [])
     .map(({ token_id: id, logit, penalised, in_prompt: inPrompt }) => {
-      const did = penalised < logit ? 'lowered' : penalised > logit ? 'raised' : 'left';
-      return (
-        say('penalised_ends.logit', { penalty: formatNumber(step.sampling.repetition_penalty), did }) +
-        `${plainToken(pieces.get(id))} (id ${id}) ` +
-        (did === 'left' ? 'at 0' : say('penalised_ends.change', { from: formatNumber(logit), to: formatNumber(penalised) })) +
-        say('penalised_ends.why', { where: inPrompt ? 'in the prompt' : 'among the generated tokens' })
-      );
+      const values = { penalty: formatNumber(step.sampling.repetition_penalty), token: plainToken(pieces.get(id)), id, from: formatNumber(logit), to: formatNumber(penalised) };
+      if (penalised === logit) return say('penalised_ends.left', values);
+      if (penalised < logit) return inPrompt ? say('penalised_ends.lowered_prompt', values) : say('penalised_ends.lowered_generated', values);
+      return inPrompt ? say('penalised_ends.raised_prompt', values) : say('penalised_ends.raised_generated', values);
     })
     .join(' ');
 }

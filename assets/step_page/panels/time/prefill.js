@@ -6,7 +6,7 @@
  */
 
 import { say } from '../../drawing/say.js';
-import { formatCount, formatNumber, formatPlural } from '../../drawing/format.js';
+import { formatNumber } from '../../drawing/format.js';
 
 /** Tokens that this step ran through the layers. */
 export function tokensRead(step) {
@@ -30,6 +30,6 @@ export function prefillSpeedWords(step) {
 /** "in one forward pass", "in 3 forward passes, 512 tokens copied from a shared prompt" */
 export function howRead(step) {
   if (tokensRead(step) <= 0) return say('prefill.copied');
-  const passes = step.forwards > 1 ? say('prefill.in_passes', { forwards: formatCount(step.forwards) }) : say('prefill.in_one_pass');
-  return step.reused_tokens ? say('prefill.partly_copied', { passes, copied: formatPlural(step.reused_tokens, 'token') }) : passes;
+  const passes = say('prefill.in_passes', { n: step.forwards });
+  return step.reused_tokens ? say('prefill.partly_copied', { passes, n: step.reused_tokens }) : passes;
 }

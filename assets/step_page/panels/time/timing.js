@@ -7,7 +7,7 @@
 
 import { say } from '../../drawing/say.js';
 import { make, setText } from '../../drawing/dom.js';
-import { formatCount, formatMs, formatNumber, formatPlural } from '../../drawing/format.js';
+import { formatCount, formatMs, formatNumber } from '../../drawing/format.js';
 import { plainToken } from '../../drawing/pieces.js';
 import { namedToken } from '../../drawing/token_names.js';
 import { forgetPalette, paletteOf } from '../../drawing/palette.js';
@@ -54,7 +54,7 @@ class TimingPanel {
     const numbers = [['median ', token, '/token'], [rate, ' tokens/s'], ['prefill ', prefill, ', ', prefillRate]]
       .map((words) => make('span.lp-stat', { title: say('timing.measured') }, ...words));
     this.frame.aside(make('div.lp-stats', {}, ...numbers));
-    this.floorKey = make('span.lp-key', { hidden: true }, make('i', { data: { part: 'floor' } }), say('timing.bound'), (this.stats.floor = make('b')));
+    this.floorKey = make('span.lp-key', { hidden: true }, make('i', { data: { part: 'floor' } }), say('timing.bound'), ' ', (this.stats.floor = make('b')));
     this.measure = make('button.lp-toggle', { data: { live: '' }, onclick: () => this.#measure() }, say('timing.measure'));
     this.layers = make('button.lp-toggle', { data: { live: '' }, onclick: () => openLayers(this.#page(), this.store, this.store.selected),
       title: say('timing.layers_title') }, say('timing.layers'));
@@ -115,7 +115,7 @@ class TimingPanel {
     setText(this.stats.prefill, formatMs(prefill.timing_ms?.total ?? null));
     setText(this.stats.prefillRate, prefillSpeedWords(prefill));
     this.stats.prefill.parentElement.title = say('timing.prefill_title', { prefill: howRead(prefill) });
-    this.stats.token.parentElement.title = say('timing.median', { steps: formatPlural(totals.length, 'decode step') });
+    this.stats.token.parentElement.title = say('timing.median', { n: totals.length });
   }
 
   #paint() {
@@ -147,12 +147,12 @@ class TimingPanel {
   }
 
   #tell(event, step) {
-    const fed = step.index ? `fed ${namedToken(this.store.pieces.get(step.input_ids[0]))}` : say('timing.prefill', { tokens: formatPlural(step.input_ids.length, 'token'), step: howRead(step) });
+    const fed = step.index ? say('timing.fed', { token: namedToken(this.store.pieces.get(step.input_ids[0])) }) : say('timing.prefill', { n: step.input_ids.length, step: howRead(step) });
     const times = step.timing_ms;
-    if (!times) return this.tip.show(event.clientX, event.clientY, `step ${step.index}: ${fed}`, [], say('timing.rebuilt'));
+    if (!times) return this.tip.show(event.clientX, event.clientY, say('timing.step', { step: step.index, fed }), [], say('timing.rebuilt'));
     const rows = TIMING_PARTS.map(({ name, field }) => [name, formatMs(times[field])]);
     const shared = step.batch_size > 1 ? [['batch', say('timing.batch', { sessions: formatCount(step.batch_size) })]] : [];
-    return this.tip.show(event.clientX, event.clientY, `step ${step.index}: ${fed}`, [...rows, ['total', formatMs(times.total)], ...floorRows(step, this.store.machine), ...shared], 'measured');
+    return this.tip.show(event.clientX, event.clientY, say('timing.step', { step: step.index, fed }), [...rows, ['total', formatMs(times.total)], ...floorRows(step, this.store.machine), ...shared], 'measured');
   }
 
   #table() {

@@ -3,7 +3,7 @@
 import { say } from '../../drawing/say.js';
 import { mixColour } from '../../drawing/palette.js';
 import { fitLabel, slantLabel } from '../../drawing/canvas.js';
-import { formatMs, formatPlural } from '../../drawing/format.js';
+import { formatMs } from '../../drawing/format.js';
 
 /** From the bottom of a bar to its top. */
 export const TIMING_PARTS = [
@@ -117,7 +117,7 @@ export class TimingPainter {
     const width = size * 3.6;
     const x = (apart - width) / 2;
     const middle = apart / 2;
-    this.#text(g, formatPlural(step.input_ids.length, 'token'), middle, bottom + size * 0.95, 'center', chosen === 0 ? palette.text : palette.mute);
+    this.#text(g, say('counted.token', { n: step.input_ids.length }), middle, bottom + size * 0.95, 'center', chosen === 0 ? palette.text : palette.mute);
     if (!step.timing_ms) return this.#untimed(g, palette, x, width, chosen === 0);
     const room = bottom - top;
     const scale = (room * 0.92) / Math.max(step.timing_ms.total, 1e-6);
