@@ -29,7 +29,9 @@ import { Settings } from './controls/settings.js';
 import { Share } from './controls/share.js';
 import { flyToken } from './panels/tokens/fly.js';
 import { Checks } from './controls/checks.js';
+import { FollowBar } from './controls/follow.js';
 import { KeepRun } from './controls/keep_run.js';
+import { Lead } from './controls/lead.js';
 import { RecordingBar } from './controls/recording_bar.js';
 import { letGoOfDragged } from './controls/keys.js';
 import { explainTerms } from './drawing/explain.js';
@@ -122,6 +124,10 @@ export class StepPage {
     const player = new Player(root, place('footer.transport'), store, { prompt, presenter, slowStep, openStops });
     slowStep.held = new Set([strip, stations, ...Object.values(panels), player]);
     const topBar = new TopBar(bar, root, store, [line.bar.node, share.button, keep.button, presenter.button, settings.button, checks.button, ...buttons]);
+    const windows = { stops: this.stops };
+    const follow = new FollowBar(root, bar, store, { presenter, windows });
+    const lead = new Lead(root, store, { presenter, windows });
+    checks.button.after(lead.button);
     this.lessons = lessonsOnPage(root, store, { player, presenter, panels, settings, checks, strip, topBar, stops: this.stops, block: this.block });
     return [
       topBar,
@@ -131,6 +137,8 @@ export class StepPage {
       share,
       keep,
       recording,
+      follow,
+      lead,
       settings,
       checks,
       ...Object.values(panels),

@@ -14,6 +14,9 @@ from dataclasses import dataclass, field, replace
 from engine.config import EngineConfig
 from engine.serving.counters import EngineCounters, add_up
 from explorer.engines.pool import EnginePool, Loading
+from explorer.following.code import code_attempts
+from explorer.following.commands import lead_commands
+from explorer.following.leads import Leads
 from explorer.gate.attempts import Attempts
 from explorer.hosting.admission import Admission
 from explorer.hosting.connections import CONNECTIONS, is_elsewhere
@@ -47,6 +50,8 @@ class Runtime:
     waiting_line: WaitingLine = field(default_factory=WaitingLine)
     entrance: threading.Lock = field(default_factory=threading.Lock)
     attempts: Attempts = field(default_factory=Attempts)
+    follow_attempts: Attempts = field(default_factory=code_attempts)
+    leads: Leads = field(default_factory=Leads)
     lines: Lines = field(default_factory=Lines)
     loop: asyncio.AbstractEventLoop | None = None
     health: Health = field(init=False)
@@ -63,6 +68,7 @@ class Runtime:
             self.tabs.clock,
             address,
         )
+        tab.own = lead_commands(self.leads, tab)
         self.tabs.add(tab, owner)
         return tab
 
@@ -123,6 +129,7 @@ class Runtime:
             await asyncio.sleep(REAP_EVERY_S)
             try:
                 self.tabs.reap()
+                self.leads.reap()
                 await asyncio.to_thread(self.pool.close_unused)
             except Exception:
                 log.exception("freeing unused sessions failed")

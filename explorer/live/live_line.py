@@ -11,9 +11,12 @@ import asyncio
 import logging
 from contextlib import suppress
 from dataclasses import dataclass
+from urllib.parse import parse_qs
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from explorer.following.follower import FollowerLine
+from explorer.following.leading import Leading
 from explorer.gate.allowance import Allowance
 from explorer.gate.sizes import MOST_BYTES_IN
 from explorer.hosting.connections import HEADER
@@ -37,6 +40,8 @@ BAD_MESSAGE, OTHER_VERSION, OUT_OF_ORDER, REPLACED, NO_ROOM, NOT_READ = range(40
 TOO_BIG = 1009
 LONGEST_REASON = 120  # bytes of a close frame
 
+NO_LEAD = "Nobody leads under this code now. Check it, or ask for a new one; this page is your own meanwhile."
+TOO_MANY_CODES = "Too many wrong codes came from your network. Wait a minute, then reload this page."
 OPENING_S = 10.0  # a connection that says nothing is not kept
 READING_S = 60.0  # nor one that takes longer to read a frame
 MESSAGES_A_S, MESSAGES_AT_ONCE = 60.0, 300.0
@@ -78,6 +83,7 @@ class Connection:
         self._news = asyncio.Event()
         self._replaced = asyncio.Event()
         self._joined: Joined | None = None
+        self._follows: FollowerLine | None = None
         self._frames = 0
 
     async def serve(self) -> None:
@@ -105,7 +111,12 @@ class Connection:
 
     async def _speak(self, opening: Opening) -> None:
         """Read, obey and write, until one of them ends."""
-        parts = (self._read(), self._obey(opening), self._write(), self._until_replaced())
+        leading = self._wanted_lead(opening)
+        if leading is None:
+            parts = (self._read(), self._obey(opening), self._write(), self._until_replaced())
+        else:
+            line = self._follows = FollowerLine(leading, self._send)
+            parts = (self._read(), self._follow(line, opening), line.write(), self._until_replaced())
         tasks = [asyncio.create_task(part) for part in parts]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -138,9 +149,31 @@ class Connection:
             except BadCommand as error:
                 raise self._bad(error) from error
             if message.beat is not None:
-                self._say(beat=message.beat)
+                (self._follows.beat if self._follows else self._say_beat)(message.beat)
             else:
                 await self._inbox.put(message)
+
+    def _say_beat(self, number: int) -> None:
+        self._say(beat=number)
+
+    def _wanted_lead(self, opening: Opening) -> Leading | None:
+        """The lead that the page's address asks for. A code that is none is said, and the page is one's own then."""
+        code = (parse_qs(opening.query).get("follow") or [""])[0]
+        if not code:
+            return None
+        waits_s = self._there.follow_attempts.wait_s(self._address)
+        found = None if waits_s else self._there.leads.find(code)
+        if found is None:
+            if not waits_s:
+                self._there.follow_attempts.failed(self._address)
+            self._say(notice={"kind": "NoLead", "message": NO_LEAD if not waits_s else TOO_MANY_CODES})
+        return found
+
+    async def _follow(self, line: FollowerLine, opening: Opening) -> None:
+        for command in opening.commands:
+            line.refuse(command)
+        while True:
+            line.take(await self._inbox.get())
 
     async def _text(self) -> str:
         """The next message, once this connection has allowance for it: until then nothing more is read."""
@@ -186,6 +219,8 @@ class Connection:
             joined.log.forget_seen(message.seen)
         if message.drawn is not None and joined.frames.are_on_screen(message.drawn):
             joined.tab.autoplay.drawn()
+        if message.look is not None and (leading := self._there.leads.of(joined.tab)) is not None:
+            leading.tell_look(message.look)
         if message.command is None:
             return
         await joined.tab.room()
@@ -200,6 +235,8 @@ class Connection:
         record.forget_seen(opening.seen)
         self._joined = Joined(tab, record, PageFrames(tab, record, opening.have))
         tab.on_change = self._news.set
+        if tab.lead is not None:
+            tab.lead.here()
         return self._joined
 
     async def _until_replaced(self) -> None:
@@ -221,13 +258,16 @@ class Connection:
             if frame is None:
                 continue
             self._frames += 1
-            try:
-                async with asyncio.timeout(READING_S):
-                    await self._websocket.send_bytes(frame)
-            except TimeoutError:
-                raise Ended(NOT_READ, "This page read nothing for a minute.") from None
-            except (WebSocketDisconnect, RuntimeError):  # it was closed between two frames
-                raise Ended from None
+            await self._send(frame)
+
+    async def _send(self, frame: bytes) -> None:
+        try:
+            async with asyncio.timeout(READING_S):
+                await self._websocket.send_bytes(frame)
+        except TimeoutError:
+            raise Ended(NOT_READ, "This page read nothing for a minute.") from None
+        except (WebSocketDisconnect, RuntimeError):  # it was closed between two frames
+            raise Ended from None
 
     async def _frame(self) -> bytes | None:
         said, self._said = self._said, {}
@@ -239,6 +279,8 @@ class Connection:
 
     def _leave(self) -> None:
         """Look no more: a run that plays stops, commands that were taken go on."""
+        if self._follows is not None:
+            self._follows.leave()
         if self._joined is not None and self._joined.tab.on_change == self._news.set:
             self._joined.tab.nobody_looks()
 

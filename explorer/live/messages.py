@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from explorer.following.look import Look, read_look
 from explorer.gate.sizes import MOST_BYTES_IN
 from explorer.operations import checked
 
@@ -76,6 +77,7 @@ class Message:
     seen: int | None = None
     drawn: int | None = None
     beat: int | None = None
+    look: Look | None = None
 
 
 def read_opening(text: str) -> Opening:
@@ -99,10 +101,11 @@ def read_opening(text: str) -> Opening:
 def read_message(text: str) -> Message:
     """A later message. Raises BadCommand."""
     given = _object(text)
-    checked.known_keys(given, "a message", ("n", "op", "args", "seen", "drawn", "beat"))
+    checked.known_keys(given, "a message", ("n", "op", "args", "seen", "drawn", "beat", "look"))
     if not given:
         raise checked.BadCommand("a message must say something, got {}.")
     return Message(
+        look=read_look(given["look"]) if "look" in given else None,
         command=_command(given) if "n" in given or "op" in given else None,
         **{name: _number(given[name], name) for name in ("seen", "drawn", "beat") if name in given},
     )

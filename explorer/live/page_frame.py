@@ -48,6 +48,8 @@ class PageFrames:
     have  the history the page holds already
     """
 
+    patience_s = ATTENTION_PATIENCE_S
+
     def __init__(self, tab: Tab, log: MountLog, have: Held | None) -> None:
         self._tab = tab
         self._log = log
@@ -64,7 +66,8 @@ class PageFrames:
         """A frame with all that is new and with what is `said` beside it; None where nothing is."""
         branch = self._tab.workspace.active
         records = branch.records if branch else ()
-        attention = await _attention_of(branch, records[common_length(self._records, records) :]) if branch else {}
+        new = records[common_length(self._records, records) :]
+        attention = await _attention_of(branch, new, self.patience_s) if branch else {}
         planes, ids, header = Planes(), set[int](), dict(said)
         answers = [(n, *self._log.answers[n]) for n in sorted(self._log.answers) if n > self._answered]
         if answers:
@@ -108,6 +111,7 @@ class PageFrames:
             "settings": _settings_json(workspace),
             "shared": workspace.shared is not None,
             "undo": _undo_json(workspace),
+            "leading": tab.lead.json() if tab.lead else None,
         }
 
     def _model_json(self, info: ModelInfo) -> JsonObject:
@@ -115,6 +119,9 @@ class PageFrames:
         if self._model is None or self._model[0] is not info:
             self._model = (info, model_json(info))
         return self._model[1]
+
+    def _facts(self, branch: Branch, saved: SavedSession, epoch: int) -> JsonObject:
+        return _facts_json(self._tab.workspace, branch, saved, epoch)
 
     def _add_session(self, header: JsonObject, planes: Planes, ids: set[int], attention: Attention) -> None:
         """The run on screen, as far as it is other than what was sent."""
@@ -131,7 +138,7 @@ class PageFrames:
         new = snapshot.records[start:]
         saved = workspace.saved()
         assert saved is not None, "a session on screen can be saved"
-        facts = _facts_json(workspace, branch, saved, epoch)
+        facts = self._facts(branch, saved, epoch)
         is_cut = epoch != self._epoch or len(self._records) != len(snapshot.records)
         if new or is_cut or self._sent.get("session") != facts:
             self._sent["session"] = facts
@@ -234,7 +241,7 @@ def _steps_json(branch: Branch, records: Records, attention: Attention, planes: 
     ]
 
 
-async def _attention_of(branch: Branch, records: Records) -> Attention:
+async def _attention_of(branch: Branch, records: Records, patience_s: float) -> Attention:
     """Attention, as far as it comes soon. What does not is asked for by the page when it is looked at."""
     if not records:
         return {}
@@ -244,7 +251,7 @@ async def _attention_of(branch: Branch, records: Records) -> Attention:
         return {}
     late = [asyncio.wrap_future(future) for _, future in asked if not future.done()]
     if late:
-        await asyncio.wait(late, timeout=ATTENTION_PATIENCE_S)
+        await asyncio.wait(late, timeout=patience_s)
     return {id(record): future.result() for record, future in asked if _has_come(future)}
 
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from explorer.hosting import disconnect
 from explorer.live.autoplay import Autoplay
 from explorer.live.commands import CANCELLABLE, Outcome, carry_out
+from explorer.live.frame import Json
 from explorer.live.histories import Histories
 from explorer.live.messages import MOST_COMMANDS, Command
 from explorer.operations.checked import BadCommand
@@ -58,6 +60,22 @@ class Work:
     done: Callable[[Outcome], None]
 
 
+class Lead(Protocol):
+    """What a tab knows of leading a class (explorer/following/)."""
+
+    def json(self) -> dict[str, Json]:
+        """What the leader's page shows of it."""
+        ...
+
+    def here(self) -> None:
+        """The leader's page is there."""
+        ...
+
+    def gone(self) -> None:
+        """It is not."""
+        ...
+
+
 def _nobody() -> None:
     """Nobody looks."""
 
@@ -67,6 +85,9 @@ class Tab:
 
     address    the network address it was opened from
     on_change  called when there is something new to show; set by the connection that looks
+    watchers   called then too, whoever looks
+    own        commands that the tab carries out itself, beside play and pause
+    lead       how this tab leads others; None: it does not
     """
 
     def __init__(self, workspace: Workspace, clock: Callable[[], float] = time.monotonic, address: str = "") -> None:
@@ -74,8 +95,11 @@ class Tab:
         self.address = address
         self.last_used = clock()
         self.histories = Histories()
-        self.autoplay = Autoplay(lambda: self.perform("step", {"auto": True}), self._is_over, lambda: self.on_change())
+        self.autoplay = Autoplay(lambda: self.perform("step", {"auto": True}), self._is_over, self.changed)
         self.on_change: Callable[[], None] = _nobody
+        self.watchers: set[Callable[[], None]] = set()
+        self.own: Mapping[str, Callable[[Args], Outcome]] = {}
+        self.lead: Lead | None = None
         self.under_way: Work | None = None
         self.takes_long = False  # the command under way is worth a word
         self._room = asyncio.Event()
@@ -84,6 +108,7 @@ class Tab:
         self._queue: deque[Work] = deque()
         self._worker: asyncio.Task[None] | None = None
         self._mounts: OrderedDict[str, MountLog] = OrderedDict()
+        self.is_closed = False
         self._parted = False
 
     @property
@@ -134,6 +159,14 @@ class Tab:
         """The connection is gone. Play ends; commands that were taken go on."""
         self.on_change = _nobody
         self.autoplay.pause()
+        if self.lead is not None:
+            self.lead.gone()
+
+    def changed(self) -> None:
+        """There is something new to show."""
+        self.on_change()
+        for watch in tuple(self.watchers):
+            watch()
 
     def _queue_up(self, work: Work) -> None:
         self._queue.append(work)
@@ -152,13 +185,15 @@ class Tab:
                 work.done(outcome)
                 self.under_way, self.takes_long = None, False
                 self.last_used = self._clock()
-                self.on_change()
+                self.changed()
         finally:
             self._worker = self.under_way = None
 
     async def _carry_out(self, work: Work) -> Outcome:
         if work.op in ("play", "pause"):
             return self.autoplay.obey(work.op, work.args)
+        if work.op in self.own:
+            return self.own[work.op](work.args)
         if work.op != "stop":
             self.workspace.activity.cancelled = False
         return await carry_out(self.workspace, work.op, work.args, self._still_busy)
@@ -173,7 +208,7 @@ class Tab:
 
     def _still_busy(self) -> None:
         self.takes_long = True
-        self.on_change()
+        self.changed()
 
     def _touch(self) -> None:
         self.last_used = self._clock()
@@ -203,6 +238,7 @@ class Tab:
 
     def close(self) -> Sequence[Future[None]]:
         """Give everything back for good. The Futures say when the engine has done so."""
+        self.is_closed = True
         self.autoplay.pause()
         self._drop_waiting()
         self._cancel()

@@ -166,6 +166,14 @@ class Page:
         self.socket.send(json.dumps({**command, "seen": self.seen}))
         return self.next - 1
 
+    def send_look(self, look: Mapping[str, Any]) -> None:
+        """What this page looks at, for whoever follows it."""
+        self.socket.send(json.dumps({"look": look}))
+
+    def say_drawn(self, number: int) -> None:
+        """This frame is on screen."""
+        self.socket.send(json.dumps({"drawn": number}))
+
     def say(self) -> dict[str, Any]:
         """Take in everything that is new by now."""
         self.beats += 1

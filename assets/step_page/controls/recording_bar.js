@@ -18,7 +18,7 @@ export class RecordingBar {
     this.said = make('span.recording-said', { role: 'alert' });
     this.live = make('button.small-button.go-live', { title: say('recording.go_live_title'), onclick: () => this.#goLive() }, say('recording.go_live'));
     this.close = make('button.small-button.close-recording', { title: say('recording.close_title'), onclick: () => store.closeRecording() }, say('recording.close'));
-    this.node = make('p.recording-bar', { hidden: true }, this.what, this.who, this.said, make('span.recording-ways', {}, this.live, this.close));
+    this.node = make('p.run-bar.recording-bar', { hidden: true }, this.what, this.who, this.said, make('span.recording-ways', {}, this.live, this.close));
     place.append(this.node);
   }
 

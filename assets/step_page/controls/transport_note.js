@@ -120,7 +120,7 @@ export class TransportNote {
     if (this.said) return { ...this.said, key: this.said.words };
     if (busy && (!store.how || Object.keys(LONG_WORK).some((op) => store.line.pending(op))))
       return { kind: 'busy', words: `${busyWords(busy, LONG_WORK)} …`, actions: [this.#cancel()], key: JSON.stringify(busy) };
-    if (back && !store.isOpened)
+    if (back && !store.isOpened && !store.following.lead)
       return {
         kind: 'back',
         words: say('transport_note.looking_back', { step, newest }),

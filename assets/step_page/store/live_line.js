@@ -170,6 +170,11 @@ export class LiveLine {
     this.#say({ drawn: this.#frame });
   }
 
+  /** What is looked at here, for whoever follows. */
+  look(look) {
+    this.#say({ look });
+  }
+
   #beginAnew() {
     this.#mount = randomName();
     this.#next = 1;
@@ -222,6 +227,7 @@ export class LiveLine {
   #receive(bytes) {
     const { header, hydrate } = decodeFrame(bytes);
     this.#frame = header.frame;
+    if (header.frame === 1) this.#drawnSaid = 0; // all of it again
     this.#listen();
     if (this.state !== 'open') {
       this.tries = 0;

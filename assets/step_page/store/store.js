@@ -13,6 +13,8 @@
  *   store.how                                  how the session began on this connection; null: it is on its way
  *   store.recording = {kind, model, made}      what is shown was recorded; null: it is a run of this page's own.
  *                                              'first': a step, until there is such a run; 'opened': a file, until it is closed
+ *   store.following = {lead, look, left}       the class that is followed (following.js)
+ *   store.leading = {code, followers, behind}  how this page leads a class; null: it does not
  *   store.hasBegun                             whether the page has decided what to begin with
  *   store.play = {on, speed, error}            whether the server asks for step after step
  *   store.loading, .failed, .place             why there is no session yet, or null
@@ -28,6 +30,7 @@
  * arrive as Plane: step.planes.kv_norms.data is a typed array, .shape its row-major shape.
  */
 
+import { Following } from './following.js';
 import { LiveLine } from './live_line.js';
 import { RECORDED_PARTS, firstStep } from './recording.js';
 import { TabMemory } from './tab_memory.js';
@@ -37,10 +40,10 @@ import { say } from '../drawing/say.js';
 /** What a frame names is taken over as it is; the change it makes, where a part listens for one. */
 const TAKEN_OVER = {
   presets: '', examples: '', limits: '', settings: '', shared: '', undo: '', how: '', link: 'session', machine: 'machine',
-  busy: 'busy', play: 'play', loading: 'line', failed: 'line', place: 'line',
+  busy: 'busy', play: 'play', leading: 'lead', loading: 'line', failed: 'line', place: 'line',
 };
 const UNREADABLE = ['BadCommand', 'InvalidSettings']; // what the tab remembers is of no use, now or at the next reload
-const QUIET = { busy: null, loading: null, failed: null, place: null, how: null, play: { on: false, speed: null, error: null } };
+const QUIET = { leading: null, busy: null, loading: null, failed: null, place: null, how: null, play: { on: false, speed: null, error: null } };
 
 /** What may be asked for while a recording is shown; all else is about a run. */
 const WHILE_RECORDED = { first: ['prefill', 'stop', 'lesson', 'lessons', 'lesson_run', 'go_live'], opened: ['stop', 'go_live'] };
@@ -67,6 +70,7 @@ export class Store extends EventTarget {
   params = null;
   lesson = null;
   epoch = -1;
+  following = new Following();
   recording = null;
   hasBegun = false;
   #arrived = null; // the model that runs here, while another's step is shown
@@ -95,6 +99,7 @@ export class Store extends EventTarget {
 
   /** @returns {Promise<any>} */
   send(op, args = {}) {
+    if (this.following.lead) return Promise.reject({ kind: 'Follows', message: say('follow.not_yours') });
     const { kind } = this.recording ?? {};
     if (kind && !WHILE_RECORDED[kind].includes(op)) return Promise.reject({ kind: 'Recorded', message: NOT_NOW[kind] });
     const answer = this.line.send(op, args);
@@ -104,7 +109,7 @@ export class Store extends EventTarget {
 
   /** Called once a change has reached the screen: while it plays, the server waits for that. */
   drawn() {
-    if (this.play.on) this.line.drawn();
+    if (this.play.on || this.following.lead) this.line.drawn();
   }
 
   #lineChanged() {
@@ -119,7 +124,7 @@ export class Store extends EventTarget {
 
   /** Whether there is a run of this page's own. */
   get hasRun() {
-    return this.steps.length > 0 && !this.recording;
+    return this.steps.length > 0 && !this.recording && !this.following.lead;
   }
 
   /** Whether a recording is open that somebody chose to look at. */
@@ -206,6 +211,7 @@ export class Store extends EventTarget {
     const news = isFirst ? { ...QUIET, ...header } : header;
     if (isFirst) this.#hasNone = false;
     const changes = new Set(['frame']);
+    this.following.take(header, this, changes);
     for (const [name, change] of Object.entries(TAKEN_OVER)) {
       if (!(name in news)) continue;
       this[name] = news[name];
@@ -217,8 +223,28 @@ export class Store extends EventTarget {
     this.#takeModel(header, changes);
     this.#takeSession(header, hydrate, changes);
     if (header.answers?.length) changes.add('answers');
+    if (header.attention_of) this.#takeAttention(header.attention_of, hydrate, changes);
     this.#keep();
     this.emit(changes);
+  }
+
+  /** Attention of an older step that the leader looks at. */
+  #takeAttention({ step, planes }, hydrate, changes) {
+    if (!this.steps[step]) return;
+    this.steps = this.steps.with(step, Following.withAttention(this.steps[step], hydrate(planes)));
+    changes.add('steps').add('attention');
+  }
+
+  /** Stop following, and go on with a copy of the run on screen. */
+  leaveClass() {
+    const { code, ended } = this.following.lead;
+    this.memory.own(this.session?.recipe ?? null);
+    this.following.remember(ended ? '' : code);
+    this.following.lead = this.following.look = null;
+    this.#forget();
+    this.how = null;
+    this.emit(new Set(['session', 'tokens', 'steps', 'model', 'select', 'follow']));
+    this.line.retry();
   }
 
   #takeNotice({ kind, message }, changes) {
@@ -228,7 +254,7 @@ export class Store extends EventTarget {
   }
 
   #keep() {
-    if (this.recording) return;
+    if (this.recording || this.following.lead) return;
     this.memory.keep(this.session, this.sel, this.newest, Boolean(this.settings?.solo));
   }
 
@@ -324,7 +350,7 @@ export class Store extends EventTarget {
     this.settling = setTimeout(() => {
       const { step, layer, head } = this.sel;
       const report = `${layer}/${head}`;
-      if (!this.session || this.recording || this.line.state !== 'open' || report === this.#reported) return;
+      if (!this.session || this.recording || this.following.lead || this.line.state !== 'open' || report === this.#reported) return;
       this.#reported = report;
       this.send('select', { step, layer, head }).catch(() => {});
     }, 500);

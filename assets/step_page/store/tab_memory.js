@@ -6,6 +6,7 @@
  */
 
 const MEMORY_KEY = 'loupe.session';
+const LEFT_SID = 'left'; // no server knows a session of this name: it is made from its recipe
 const ADDRESS_AFTER_MS = 250;
 const LOOKED_AT = ['step', 'layer', 'head'];
 const LESSON_AT = ['lesson', 'scene'];
@@ -122,6 +123,14 @@ export class TabMemory {
     } catch {
       // storage full or switched off: a reload then starts afresh
     }
+  }
+
+  /** From now on this tab is one's own, with this recipe: what it followed is forgotten. */
+  own(recipe) {
+    this.query = this.#former = '';
+    this.#shown = null;
+    this.#write(JSON.stringify(recipe ? { sid: LEFT_SID, recipe, solo: false, addresses: [''] } : {}));
+    history.replaceState(history.state, '', location.pathname);
   }
 
   /** After a reset: neither a reload nor the link brings the run back. */

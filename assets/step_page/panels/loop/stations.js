@@ -169,7 +169,7 @@ export class Stations {
   draw(changes, until = STATIONS.length) {
     if (!['steps', 'select', 'model', 'session', 'tokens'].some((name) => changes.has(name))) return;
     const step = this.store.selected;
-    this.forwardButton.disabled = this.store.isOpened; // inside it is a replay by the model
+    this.forwardButton.disabled = this.store.isOpened || Boolean(this.store.following.lead); // inside it is a replay by the model
     for (const part of this.parts.slice(0, until)) this.#drawStation(part, step);
     if (until === STATIONS.length) this.#drawBack(step);
   }

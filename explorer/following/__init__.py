@@ -1,0 +1,1 @@
+"""Leading a class: one tab's run on everybody's screen."""
