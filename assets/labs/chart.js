@@ -11,12 +11,14 @@ import { make } from '../step_page/drawing/dom.js';
 import { themeOf } from '../step_page/drawing/palette.js';
 import { tableTwin } from '../step_page/drawing/table_twin.js';
 import { makeTooltip } from '../step_page/drawing/tooltip.js';
+import { takeAway } from '../step_page/picture/take_away.js';
 
 const CHART_NS = 'http://www.w3.org/2000/svg';
 const CHART_DASHES = { solid: null, dash: '9 6', dot: '2 6' };
 const CHART_BLOCKS = { block: 1, hollow: 0.3 };
 const EDGE = { top: 14, right: 22 }; // pixels around the plot; the left follows the longest number, the bottom the type
 const LETTER = 0.56; // of the type size: a digit's width
+const CHART_COLUMNS = ['where', 'what', 'value'];
 const REACH = 26; // pixels: a point is looked at from this near
 
 function shape(tag, attributes, text) {
@@ -52,7 +54,7 @@ class LabChart {
     this.cursor = -1;
     this.box.classList.remove('as-table');
     this.box.replaceChildren(
-      make('figcaption', {}, make('b', {}, data.title), make('span', {}, data.note), this.#tableButton(body)), this.#legend(), body);
+      make('figcaption', {}, make('b', {}, data.title), make('span', {}, data.note), this.#tableButton(body), this.#save(body)), this.#legend(), body);
     Object.assign(this.box.dataset, { kind: data.kind, drawn: (this.drawn += 1) });
     if (this.plot) this.#plot();
   }
@@ -74,8 +76,30 @@ class LabChart {
       else table.replaceWith(body);
     } }, 'table');
     const table = make('div.lab-table', {},
-      tableTwin(['where', 'what', 'value'], rows, this.data.title));
+      tableTwin(CHART_COLUMNS, rows, this.data.title));
     return rows.length ? button : '';
+  }
+
+  /** A chart is taken away as it is drawn, also where its table stands. */
+  #save(body) {
+    const { title, note } = this.data;
+    const rows = chartRows(this.data);
+    return takeAway({
+      name: title, title, table: rows.length ? () => ({ columns: CHART_COLUMNS, rows }) : undefined,
+      prepare: () => this.#withoutTable(body),
+      picture: () => ({ root: this.root, note, parts: [this.box.querySelector('.lab-legend'), body] }),
+    });
+  }
+
+  #withoutTable(body) {
+    const table = this.box.querySelector('.lab-table');
+    if (!table) return () => {};
+    this.box.classList.remove('as-table');
+    table.replaceWith(body);
+    return () => {
+      body.replaceWith(table);
+      this.box.classList.add('as-table');
+    };
   }
 
   /** Arrow keys go from value to value. @param {() => Array<() => string[]>} stops each shows itself and gives its words */

@@ -15,6 +15,7 @@ import { decodeFrame } from '../step_page/store/frame.js';
 import { forgetPalette, paletteOf, themeOf } from '../step_page/drawing/palette.js';
 import { plainToken } from '../step_page/drawing/pieces.js';
 import { say } from '../step_page/drawing/say.js';
+import { takeAway } from '../step_page/picture/take_away.js';
 
 const SETTLE_MS = 250;
 const LABEL_WIDTH = 34; // pixels: narrower columns carry no token
@@ -63,7 +64,7 @@ class TileWalk {
     };
     this.walk = make(
       'div.tile-walk', {},
-      make('div.tile-bar', {}, this.first, this.slider, this.next, this.where),
+      make('div.tile-bar', {}, this.first, this.slider, this.next, this.where, this.#save()),
       this.words,
       make('div.tile-stats', {}, ...cards),
       chart('Score of each key; the dashed line is m', 'tall', (s) => this.#paintScores(s)),
@@ -74,6 +75,20 @@ class TileWalk {
     );
     this.root.replaceChildren(this.walk);
     this.surfaces = this.surfaces.map(([host, paint]) => makeSurface(host, paint));
+  }
+
+  #save() {
+    return takeAway({
+      name: 'tiles', title: 'One head, tile by tile',
+      picture: () => ({ root: this.root, note: this.where.textContent, parts: [this.words, ...this.walk.querySelectorAll(':scope > :is(.tile-stats, figure, .tile-pair)')] }),
+      table: () => ({ columns: ['tile', ...STATS.map(([, label]) => label)], rows: Array.from({ length: this.data.tiles }, (_, i) => this.#row(i)) }),
+    });
+  }
+
+  /** What was kept after a tile. */
+  #row(at) {
+    const { m, rescale, l, off } = this.data;
+    return [at + 1, this.#range(at + 1)[1], m.data[at], rescale.data[at], l.data[at], off[at]].map(String);
   }
 
   update(data, setStateValue) {

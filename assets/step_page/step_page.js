@@ -43,6 +43,8 @@ import { attentionPanel } from './panels/attention/attention.js';
 import { nextTokenPanel } from './panels/next_token/next_token.js';
 import { lessonsOnPage } from './lessons/on_page.js';
 import { timingPanel } from './panels/time/timing.js';
+import { tellSource } from './picture/take_away.js';
+import { stepSource } from './picture/step_source.js';
 import { memoryPanel } from './panels/memory/memory.js';
 
 const PANELS = [
@@ -109,6 +111,7 @@ export class StepPage {
     const grid = place('div.panels');
     const cards = this.#buildPanels(grid);
     const panels = Object.fromEntries(cards.map(({ name, panel }) => [name, panel]));
+    tellSource(root, stepSource(store, () => panels.attention.shown));
     const presenter = new Presenter(root, stage, cards);
     this.blockView = new BlockView(store, () => this.block.place());
     this.block = new Popover(

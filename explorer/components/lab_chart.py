@@ -8,7 +8,7 @@ import streamlit as st
 
 from explorer.components.component_source import script_of, styles_of
 
-STYLES = styles_of("step_page/style/twin.css", "labs/chart.css", root=".lab-root")
+STYLES = styles_of("step_page/style/twin.css", "step_page/style/take_away.css", "labs/chart.css", root=".lab-root")
 
 _component = st.components.v2.component(
     "loupe_lab_chart", css=STYLES, js=script_of("labs/chart.js"), isolate_styles=True

@@ -20,7 +20,7 @@ def script() -> str:
 
 def styles() -> str:
     """Its style sheet."""
-    return styles_of("labs/tile_walk.css")
+    return styles_of("labs/tile_walk.css", "step_page/style/take_away.css")
 
 
 _component = st.components.v2.component("loupe_tile_walk", css=styles(), js=script(), isolate_styles=True)

@@ -7,6 +7,20 @@
 import { afterWrites } from './draw_pass.js';
 import { forgetPalette } from './palette.js';
 
+const paintedBy = new WeakMap(); // canvas -> (makePen) => what a pen of another kind drew of it
+
+/** Let `draw(pen)` draw again what is on `canvas`, in CSS pixels, when a picture of it is taken. */
+export function drawnBy(canvas, draw) {
+  paintedBy.set(canvas, draw);
+}
+
+/** Draw what is on `canvas` with `pen`. @returns {boolean} false where nobody knows how it was drawn */
+export function drawWith(canvas, pen) {
+  const draw = paintedBy.get(canvas);
+  draw?.(pen);
+  return Boolean(draw);
+}
+
 /**
  * @param {HTMLElement} host an element whose size is set by CSS
  * @param {(surface: object) => void} paint draws everything; called with the transform set to CSS pixels
@@ -51,6 +65,17 @@ export function makeSurface(host, paint) {
   });
   observer.observe(host);
   fit();
+  drawnBy(canvas, (pen) => {
+    fit();
+    const { g } = surface;
+    surface.g = pen;
+    try {
+      if (surface.w && surface.h) paint(surface);
+    } finally {
+      surface.g = g;
+    }
+    paintNow(); // a size that was not known before has emptied the canvas
+  });
   surface.destroy = () => {
     cancelAnimationFrame(frame);
     observer.disconnect();
@@ -73,6 +98,7 @@ export class Raster {
     this.pixels = null;
     this.width = 0;
     this.height = 0;
+    this.cells = null; // the rectangles themselves, where the pen asks for them
   }
 
   /** Start an empty (transparent) picture. */
@@ -85,6 +111,7 @@ export class Raster {
     } else {
       this.pixels.fill(0);
     }
+    this.cells = g.isPicture ? [] : null;
   }
 
   /** Fill a rectangle of whole device pixels; what lies outside is cut off. */
@@ -92,9 +119,19 @@ export class Raster {
     const left = Math.max(0, x);
     const right = Math.min(this.width, x + w);
     const bottom = Math.min(this.height, y + h);
+    if (this.cells) this.#cell(left, Math.max(0, y), right, bottom, pixel);
     for (let row = Math.max(0, y); row < bottom; row++) {
       this.pixels.fill(pixel, row * this.width + left, Math.max(row * this.width + left, row * this.width + right));
     }
+  }
+
+  /** Columns of one pixel that go on to the right in the same colour are one cell. */
+  #cell(left, top, right, bottom, pixel) {
+    const { cells } = this;
+    if (right <= left || bottom <= top) return;
+    const [x, y, width, height, before] = cells.slice(-5);
+    if (right - left === 1 && x + width === left && y === top && height === bottom - top && before === pixel) cells[cells.length - 3] = right - x;
+    else cells.push(left, top, right - left, bottom - top, pixel);
   }
 
   /** The picture on a canvas of its own, to be drawn again and again. */
@@ -102,13 +139,14 @@ export class Raster {
     const canvas = document.createElement('canvas');
     canvas.width = this.width;
     canvas.height = this.height;
-    this.commit(canvas.getContext('2d'), 0, 0);
+    canvas.getContext('2d').putImageData(this.image, 0, 0);
     return canvas;
   }
 
   /** Put the picture on the canvas at device pixel (x, y). Overwrites what is there. */
   commit(g, x, y) {
-    g.putImageData(this.image, x, y);
+    if (this.cells) g.putCells(this.cells, x, y, () => this.copy());
+    else g.putImageData(this.image, x, y);
   }
 }
 

@@ -1,12 +1,13 @@
 /**
  * What every data panel has: a title with a "?", a note beside it, a sentence that says what one sees, small controls, a
- * body, a foot, a table in their place on request, and what to do while it is empty.
+ * body, a foot, a table in their place on request, a way to take each of them away, and what to do while it is empty.
  */
 
 import { icon, make, setText } from './dom.js';
 import { whatIs } from './explain.js';
 import { say } from './say.js';
 import { tableTwin } from './table_twin.js';
+import { takeAway } from '../picture/take_away.js';
 
 /**
  * @param {HTMLElement} root the panel's own, empty element
@@ -18,6 +19,7 @@ import { tableTwin } from './table_twin.js';
  */
 export function panelFrame(root, { title, name, says, term, empty, table }) {
   root.classList.add('lp-panel', `lp-${name}`);
+  const asides = [];
   const note = make('span.lp-note');
   const bar = make('div.lp-bar');
   const body = make('div.lp-body');
@@ -38,18 +40,32 @@ export function panelFrame(root, { title, name, says, term, empty, table }) {
     refreshTable();
   });
   const heading = make('h2.lp-title', {}, title);
-  const head = make('div.lp-head', {}, heading, note, button);
+  const save = takeAway({
+    name, title, table, prepare: () => withoutTable(root),
+    picture: () => ({ root, parts: [body, foot], note: [note, ...asides.flatMap((node) => [...node.children])].map((node) => node.textContent).filter(Boolean).join(' · '), leaves: CONTROLS }),
+  });
+  const head = make('div.lp-head', {}, heading, note, button, save);
   root.replaceChildren(head, make('p.lp-says', {}, says), make('p.lp-empty', {}, empty), bar, body, foot, twin);
   heading.after(whatIs(root, term) ?? '');
   return {
     bar, body, foot, refreshTable,
-    aside: (node) => head.insertBefore(node, button),
+    aside: (node) => asides.push(head.insertBefore(node, button)),
     note: (text) => {
       setText(note, text);
       note.title = text;
     },
     showEmpty: (isEmpty) => root.classList.toggle('lp-is-empty', isEmpty),
   };
+}
+
+/** What answers to a press and shows no data is left out of a picture. */
+const CONTROLS = '.lp-toggle, .lp-segments, .lp-ask, .lp-ask-said, .lp-confirm, .lp-trials, .lp-row-pin';
+
+/** The picture in place of the table, for as long as it takes to draw it. @returns {() => void} the table again */
+function withoutTable(root) {
+  const wasTable = root.classList.contains('lp-as-table');
+  root.classList.remove('lp-as-table');
+  return () => root.classList.toggle('lp-as-table', wasTable);
 }
 
 /**

@@ -47,13 +47,24 @@ export function csvName(caption) {
   return `${name || 'table'}.csv`;
 }
 
-/** A button that saves what `csv()` returns under the table's name. */
-function saveButton(csv, caption) {
-  const save = () => {
-    const address = URL.createObjectURL(new Blob(['\ufeff', csv()], { type: 'text/csv;charset=utf-8' }));
-    make('a', { href: address, download: csvName(caption) }).click();
-    setTimeout(() => URL.revokeObjectURL(address), 10_000);
-  };
+/** Let the browser save a file. */
+export function saveFile(blob, name) {
+  const address = URL.createObjectURL(blob);
+  make('a', { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
+
+const columnLabels = (columns) => columns.map((column) => column.label ?? column);
+
+/** A table as a CSV file, with the mark at its beginning by which spreadsheets know UTF-8. */
+export function csvFile(columns, rows) {
+  const lines = [columnLabels(columns), ...rows].map((row) => row.map(csvCell).join(','));
+  return new Blob(['\ufeff', lines.join('\r\n')], { type: 'text/csv;charset=utf-8' });
+}
+
+/** A button that saves a table under its own name. */
+function saveButton(columns, rows, caption) {
+  const save = () => saveFile(csvFile(columns, rows), csvName(caption));
   return make('button.small-button.twin-save', { title: say('table_twin.save_title'), onclick: save }, icon('down', 14), say('table_twin.save'));
 }
 
@@ -64,7 +75,7 @@ function saveButton(csv, caption) {
  * @returns {HTMLElement} a scrolling figure with a table, and buttons to copy it and to save it
  */
 export function tableTwin(columns, rows, caption = '') {
-  const labels = columns.map((column) => column.label ?? column);
+  const labels = columnLabels(columns);
   const head = make('tr', {}, ...labels.map((label) => make('th', { scope: 'col' }, label)));
   const body = rows.map((row) =>
     make(
@@ -84,12 +95,11 @@ export function tableTwin(columns, rows, caption = '') {
     make('thead', {}, head),
     keepFromTranslators(make('tbody', {}, ...body)),
   );
-  const csv = () => [labels, ...rows].map((row) => row.map(csvCell).join(',')).join('\r\n');
   const tsv = () => [labels, ...rows].map((row) => row.map(tsvCell).join('\t')).join('\n');
   return make(
     'figure.twin-figure',
     {},
     make('div.twin-scroll', { tabIndex: 0, role: 'region', 'aria-label': caption || say('table_twin.table') }, table),
-    make('div.twin-buttons', {}, copyButton(tsv), saveButton(csv, caption)),
+    make('div.twin-buttons', {}, copyButton(tsv), saveButton(columns, rows, caption)),
   );
 }

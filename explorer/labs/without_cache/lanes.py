@@ -6,11 +6,11 @@ A component of its own: it is drawn anew several times a second, in place, which
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from explorer.components.component_source import script_of, styles_of
 from explorer.labs.without_cache.figures import CACHED, UNCACHED
 from explorer.pages.theme import Palette
 from explorer.say import words_beside
@@ -21,13 +21,11 @@ if TYPE_CHECKING:
 
 say = words_beside(__file__)
 
-_ASSETS = Path(__file__).resolve().parents[3] / "assets" / "labs"
-
 _component = st.components.v2.component(
     "loupe_race_lanes",
     html='<div class="lanes"></div>\n',
-    css=(_ASSETS / "race_lanes.css").read_text(encoding="utf-8"),
-    js=(_ASSETS / "race_lanes.js").read_text(encoding="utf-8"),
+    css=styles_of("labs/race_lanes.css", "step_page/style/take_away.css", root=".lanes"),
+    js=script_of("labs/race_lanes.js"),
 )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from typing import Any
 
@@ -90,3 +93,40 @@ def test_the_table_holds_the_same_numbers_and_gives_way_to_the_chart_again(
     assert page.locator(".lab-plot, .lab-bars").count() == 0
     page.locator(".lab-table-button").click()
     assert page.locator(".lab-plot, .lab-bars").count() == 1
+
+
+def taken(page: Page, kind: str) -> bytes:
+    """What the chart's menu saves."""
+    page.locator(".take-away").click()
+    with page.expect_download() as saved:
+        page.locator(f"[data-kind={kind}]").click()
+    return saved.value.path().read_bytes()
+
+
+def test_a_chart_is_taken_away_as_it_is_drawn_also_while_its_table_is_shown(page: Page):
+    read(page, LINES)
+    page.locator(".lab-table-button").click()
+    svg = ElementTree.fromstring(taken(page, "svg"))
+    name = "{http://www.w3.org/2000/svg}"
+    texts = [node.text for node in svg.iter(f"{name}text")]
+    assert [text for text in texts if text in ("Roof", "0", "1")] == ["Roof", "0", "1", "0", "1"]
+    assert len(list(svg.iter(f"{name}circle"))) == 1  # the point
+    strokes = [node.get("stroke") for node in svg.iter(f"{name}path")]
+    assert len(strokes) == 1  # the line, in a colour that every program knows
+    assert str(strokes[0]).startswith("#")
+    assert page.locator(".lab-table").count() == 1
+
+
+def test_a_bar_chart_is_taken_away_with_the_lengths_of_its_bars(page: Page):
+    read(page, BARS)
+    svg = ElementTree.fromstring(taken(page, "svg"))
+    rects = [node for node in svg.iter("{http://www.w3.org/2000/svg}rect") if node.get("fill") not in ("none", None)]
+    longest = sorted((float(node.get("width", "")) for node in rects), reverse=True)[1:3]  # the first is the ground
+    assert longest[0] / longest[1] == pytest.approx(0.5 / 0.3, rel=0.01)
+    rows = list(csv.reader(io.StringIO(taken(page, "csv").decode("utf-8-sig"))))
+    assert rows == [
+        ["where", "what", "value"],
+        ["one", "", "16 GB"],
+        ["one", "weights", "10 GB"],
+        ["one", "cache", "6 GB"],
+    ]

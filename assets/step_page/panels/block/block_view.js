@@ -16,6 +16,7 @@ import { toggleButton } from '../../drawing/panel_frame.js';
 import { renderToken } from '../../drawing/pieces.js';
 import { say } from '../../drawing/say.js';
 import { tableTwin } from '../../drawing/table_twin.js';
+import { takeAway } from '../../picture/take_away.js';
 import { tokenAtPosition } from '../../drawing/token_names.js';
 import { BlockData } from '../../store/block_data.js';
 import { blockBoxes, blockTable, endBoxes, normText } from './boxes.js';
@@ -45,7 +46,11 @@ export class BlockView {
       this.flow.hidden = on;
       this.draw();
     });
-    const bar = make('div.block-bar', {}, this.back, this.layer, this.next, this.key, asTable);
+    const save = takeAway({
+      name: 'block', title: say('block.title'), table: () => blockTable(this.blocks), prepare: () => this.#asPicture(),
+      picture: () => ({ root: this.root, parts: [this.said, strip, this.flow], note: [this.layer.textContent, this.key.textContent].join(' · ') }),
+    });
+    const bar = make('div.block-bar', {}, this.back, this.layer, this.next, this.key, asTable, save);
     this.root = make('div.block-view', {}, this.said, bar, strip, this.flow, this.table);
   }
 
@@ -53,6 +58,18 @@ export class BlockView {
   build(body) {
     if (this.root.parentElement !== body) body.replaceChildren(this.root);
     this.draw();
+  }
+
+  /** The boxes in the table's place, while a picture of them is taken. */
+  #asPicture() {
+    const isTable = !this.table.hidden;
+    const show = (asTable) => {
+      this.table.hidden = !asTable;
+      this.flow.hidden = asTable;
+      this.draw();
+    };
+    if (isTable) show(false);
+    return () => isTable && show(true);
   }
 
   #choose(layer) {

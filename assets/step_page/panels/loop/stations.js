@@ -9,6 +9,7 @@
 
 import { say, sayNodes } from '../../drawing/say.js';
 import { make, icon, setText } from '../../drawing/dom.js';
+import { takeAway } from '../../picture/take_away.js';
 import { penalisedWords } from '../next_token/penalised_ends.js';
 import { renderToken, quotedToken } from '../../drawing/pieces.js';
 import { drawnPosition, FINISH_WORDS } from '../../store/roles.js';
@@ -145,6 +146,8 @@ export class Stations {
       { role: 'group', 'aria-label': say('stations.label') },
       ...this.parts.map((part) => part.button),
     );
+    const save = takeAway({ name: 'loop', title: say('step_page.loop'), table: () => this.#table(), picture: () => ({ root, parts: [line, this.back] }) });
+    this.back.append(save);
     root.append(line, this.back);
     this.stopButton = this.parts.at(-1).button;
     this.forwardButton = this.parts[1].button;
@@ -162,7 +165,7 @@ export class Stations {
       arrow,
     );
     if (shows) button.addEventListener('click', () => flash(shows));
-    return { name, says, button, main, rest };
+    return { name, label, says, button, main, rest };
   }
 
   /** @param {number} [until] how many stations, from the first on, know of the step yet */
@@ -193,6 +196,12 @@ export class Stations {
     button.classList.toggle('alarm', alarm);
     button.dataset.drew = name === 'sample' ? (step?.draw.mode ?? '') : '';
     button.title = [says, title].filter(Boolean).join('. ');
+  }
+
+  /** What each station says, as a table. */
+  #table() {
+    const words = (node) => node.textContent.trim();
+    return { columns: say('stations.columns').split(', '), rows: this.parts.map(({ label, main, rest }) => [label, words(main), words(rest)]) };
   }
 
   /** The arrow back to the start: what goes in next, or why nothing does. */

@@ -8,6 +8,7 @@
 
 import { say } from '../../drawing/say.js';
 import { make } from '../../drawing/dom.js';
+import { takeAway } from '../../picture/take_away.js';
 import { formatShare } from '../../drawing/format.js';
 import { penalisedWords } from '../next_token/penalised_ends.js';
 
@@ -105,6 +106,15 @@ function stopForm(store) {
   return form;
 }
 
+/** Takes the list away; its table is every rule's state and words. */
+function saveRules(body, store) {
+  const rows = () => (store.selected?.stops ?? []).map(({ rule, label, armed, fired, nearness, state }) => [rule, label, fired ? 'fired' : armed ? 'armed' : 'off', nearness === null ? '' : formatShare(nearness), state]);
+  return takeAway({
+    name: 'stop-rules', title: say('step_page.stop_rules'), picture: () => ({ root: body, parts: [body.firstChild] }),
+    table: () => ({ columns: say('stop_inspector.columns').split(', '), rows: rows() }),
+  });
+}
+
 /** Fill the popover's body; while it is open the form is left alone, somebody may be typing in it. */
 export function buildStopInspector(body, store) {
   const step = store.selected;
@@ -116,5 +126,5 @@ export function buildStopInspector(body, store) {
       )
     : make('p.empty-words', {}, say('stop_inspector.empty'));
   if (body.firstChild) body.firstChild.replaceWith(list);
-  else body.append(list, stopForm(store));
+  else body.append(list, make('div.rules-save', {}, saveRules(body, store)), stopForm(store));
 }

@@ -11,6 +11,7 @@ import { openSheet } from '../../drawing/overlay.js';
 import { plainToken, TOKEN_SIGNS } from '../../drawing/pieces.js';
 import { say } from '../../drawing/say.js';
 import { tableTwin } from '../../drawing/table_twin.js';
+import { takeAway } from '../../picture/take_away.js';
 import { toggleButton } from '../../drawing/panel_frame.js';
 import { ROLE_WORDS, STANDING_WORDS } from '../../store/roles.js';
 
@@ -41,7 +42,7 @@ export class StripLegend {
     const ramp = make('span.surprisal-scale', {}, '0', make('i'), say('surprisal.scale', { most: MOST_BITS }));
     this.roles = make('span.legend-part', {}, ...legendRoles());
     this.scale = make('span.legend-part', { hidden: true }, this.said, ramp, table);
-    this.node = make('div.strip-legend', { 'aria-label': say('surprisal.legend') }, this.roles, this.scale, button);
+    this.node = make('div.strip-legend', { 'aria-label': say('surprisal.legend') }, this.roles, this.scale, button, this.#save());
   }
 
   #buttons() {
@@ -50,6 +51,16 @@ export class StripLegend {
     button.dataset.term = 'surprisal';
     const table = make('button.lp-toggle', { title: say('surprisal.table_title'), onclick: () => this.#openTable() }, say('panel.table'));
     return { button, table };
+  }
+
+  #save() {
+    return takeAway({
+      name: 'tokens', title: say('step_page.tokens'), table: () => ({ columns: say('surprisal.columns').split(', '), rows: this.#rows() }),
+      picture: () => {
+        const root = this.node.closest('.strip-box');
+        return { root, parts: [root.querySelector('.strip'), this.node.parentElement], leaves: '.lp-toggle' };
+      },
+    });
   }
 
   draw() {
@@ -72,12 +83,17 @@ export class StripLegend {
     return `${words.join(' · ')}${error ? ` · ${error}` : asking ? ` · ${say('surprisal.asking')}` : ''}`;
   }
 
-  #openTable() {
+  /** Every token: position, text, id, role, and probability and surprisal where they were asked for. */
+  #rows() {
     const { store, surprisal } = this;
-    const rows = store.tokens.map((token, position) => {
+    return store.tokens.map((token, position) => {
       const bits = surprisal.at(position);
       return [position, plainToken(token), token.id, ROLE_WORDS[token.role], bits === null ? '–' : formatProb(2 ** -bits), bits === null ? '–' : formatNumber(bits, 4)];
     });
+  }
+
+  #openTable() {
+    const rows = this.#rows();
     const columns = say('surprisal.columns').split(', ');
     openSheet(this.page, { title: say('surprisal.table_heading'), hint: say('surprisal.hint'), name: 'surprisal', wide: true }, (body) =>
       body.append(make('p', {}, this.#words()), tableTwin(columns, rows, say('surprisal.caption'))),
