@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.errors import EngineFault, LoupeError
-from explorer.operations import inspect_step, lesson, measurements, open_session, run_steps, share_with_host, undo
+from explorer.operations import (
+    compare,
+    inspect_step,
+    lesson,
+    measurements,
+    open_session,
+    run_steps,
+    share_with_host,
+    undo,
+)
 from explorer.operations.operation import Args, Operation, Running, Value
 from explorer.workspace.workspace import Workspace
 
@@ -58,6 +67,8 @@ OPERATIONS: Mapping[str, Operation] = {
     "triangle": inspect_step.triangle,
     "prompt_rows": inspect_step.prompt_rows,
     "check": inspect_step.check,
+    "compare": compare.compare,
+    "step_both": compare.step_both,
     "lessons": lesson.lessons,
     "lesson": lesson.lesson,
     "lesson_run": lesson.lesson_run,
