@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import replace
@@ -139,6 +139,11 @@ class LLMEngine:
         self._enqueue(key, request)
         return request.future
 
+    def submit_steps(self, requests: Mapping[str, StepRequest]) -> None:
+        """Ask for a step of several sessions at one moment, so that no turn begins between them."""
+        self._require_thread()
+        self._queues.put_together(requests)
+
     def submit(
         self,
         key: str,
@@ -212,9 +217,12 @@ class LLMEngine:
         )
 
     def _enqueue(self, key: str, request: StepRequest | WorkRequest) -> None:
+        self._require_thread()
+        self._queues.put(key, request)
+
+    def _require_thread(self) -> None:
         if not self._thread.is_alive():
             raise EngineStopped("The engine has stopped. Reload the page to start it again.")
-        self._queues.put(key, request)
 
     def _format(self) -> tuple[torch.device, torch.dtype]:
         return torch.device(self.info.device), getattr(torch, self.info.dtype)

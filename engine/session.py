@@ -21,6 +21,7 @@ from engine.decode import inspection, prefilling
 from engine.decode.block_reading import blocks_at
 from engine.decode.layer_times import LayerTimes, layer_times
 from engine.decode.session_state import SessionState, Snapshot
+from engine.divergence import Distributions
 from engine.errors import UnknownToken
 from engine.measure.clocks import now_ms
 from engine.records import Candidates, FinishReason, PromptRow, Stage, StepRecord, TokenStanding
@@ -98,9 +99,19 @@ class DecodeSession(SessionRequests):
 
     def step(self, *, auto: bool = False) -> Future[StepRecord]:
         """One turn of the loop: feed the newest token, draw the next. An `auto` step lets clicks go first."""
+        return self.engine.submit_step(self.id, self._step_request(auto=auto))
+
+    def step_with(self, others: Sequence[DecodeSession]) -> list[Future[StepRecord]]:
+        """One step of this session and of others, asked for at one moment: those that may share a forward do."""
+        assert all(other.engine is self.engine for other in others), "sessions of two engines share no forward"
+        requests = {session.id: session._step_request() for session in (self, *others)}
+        self.engine.submit_steps(requests)
+        return [request.future for request in requests.values()]
+
+    def _step_request(self, *, auto: bool = False) -> StepRequest:
         self._require_open()
         progress = self._progress("rebuild")
-        asked = StepRequest(
+        return StepRequest(
             self._state,
             now_ms(),
             self._before_step,
@@ -110,7 +121,6 @@ class DecodeSession(SessionRequests):
             auto=auto,
             solo=self.solo,
         )
-        return self.engine.submit_step(self.id, asked)
 
     def rewind(self, step: int) -> Future[None]:
         """Forget every step after `step`. What it drew stays on screen, and out of the cache."""
@@ -245,6 +255,10 @@ class DecodeSession(SessionRequests):
     ) -> Future[tuple[TokenStanding, ...]]:
         """Where tokens stood at a step: rank among all, raw logit, probability after every stage."""
         return self._soon(lambda: inspection.standings_at(self.engine.stepper, self._state, step, token_ids, sampling))
+
+    def distributions(self, step: int) -> Future[Distributions]:
+        """Every token's probability at a step, raw and after all stages."""
+        return self._soon(lambda: inspection.distributions_at(self.engine.stepper, self._state, step))
 
     def prompt_rows(self) -> Future[tuple[PromptRow, ...]]:
         """What the model would have said after each prompt token."""

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from engine.config import SamplingParams
-from engine.decode.sampling import standings_of, summarise
+from engine.decode.sampling import raw_and_final, standings_of, summarise
 from engine.decode.session_state import SessionState
 from engine.decode.stepping import Stepper
+from engine.divergence import Distributions, log_softmax
 from engine.errors import PromptTooLong, UnknownHead, UnknownLayer, UnsupportedModel
 from engine.forward.forward_pass import LayerQuery
 from engine.forward.model_runner import ModelRunner
@@ -149,3 +150,11 @@ def standings_at(
     logits = logits_at(stepper.runner, state, step)
     context = state.token_ids[: record.kv_len]
     return standings_of(token_ids, logits, context, sampling or record.sampling)
+
+
+def distributions_at(stepper: Stepper, state: SessionState, step: int) -> Distributions:
+    """The whole raw and final distribution of `step`, under the settings that drew it."""
+    record = state.require_step(step)
+    logits = logits_at(stepper.runner, state, step)
+    raw, final = raw_and_final(logits, state.token_ids[: record.kv_len], record.sampling)
+    return Distributions(log_softmax(raw), log_softmax(final))

@@ -31,7 +31,17 @@ from engine.decode.stages import Spread, penalised, penalty_of, rules_of
 from engine.decode.uniform import uniform
 from engine.records import Candidates, Draw, DrawMode, PenalisedEnd, Stage, StageProbability, TokenStanding
 
-__all__ = ["Sampled", "draw_token", "penalised_ends", "run_stages", "sample", "standings_of", "summarise", "uniform"]
+__all__ = [
+    "Sampled",
+    "draw_token",
+    "penalised_ends",
+    "raw_and_final",
+    "run_stages",
+    "sample",
+    "standings_of",
+    "summarise",
+    "uniform",
+]
 
 StageScores = tuple[str, str, Tensor]  # name, label, scores (V,)
 
@@ -98,6 +108,14 @@ def standings_of(
         )
         for token_id in token_ids
     )
+
+
+def raw_and_final(
+    logits: Tensor, context_ids: Sequence[int], params: SamplingParams
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The raw scores (V,) and those after the last stage; -inf where a token was cut. Both may be the same array."""
+    stages = _spread(_on_cpu(logits), _ids(context_ids, logits.numel()), params)
+    return stages[0].after.row(), stages[-1].after.row()
 
 
 def penalised_ends(

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any, Protocol
 
@@ -37,6 +37,9 @@ class EngineThread(Protocol):
 
     def submit_step(self, key: str, request: StepRequest) -> Future[StepRecord]:
         """Ask for one decode step, in order with the same key's other requests."""
+
+    def submit_steps(self, requests: Mapping[str, StepRequest]) -> None:
+        """Ask for a step of several sessions at one moment, so that no turn begins between them."""
 
     def submit(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
@@ -84,10 +84,15 @@ class RequestQueues:
 
     def put(self, key: str, request: Request) -> None:
         """Add a request behind the others of its session."""
+        self.put_together({key: request})
+
+    def put_together(self, requests: Mapping[str, Request]) -> None:
+        """Add a request of each of several sessions, with no turn of the engine between them."""
         with self._wake:
             if self._is_closed:
                 raise EngineStopped("The engine has stopped. Reload the page to start it again.")
-            self._queues.setdefault(key, deque()).append(request)
+            for key, request in requests.items():
+                self._queues.setdefault(key, deque()).append(request)
             self._wake.notify()
 
     def wait(self, seconds: float) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 from engine.errors import EngineFault, LoupeError
 from explorer.operations import (
+    compare,
     inspect_step,
     lesson,
     measurements,
@@ -69,6 +70,8 @@ OPERATIONS: Mapping[str, Operation] = {
     "triangle": inspect_step.triangle,
     "prompt_rows": inspect_step.prompt_rows,
     "check": inspect_step.check,
+    "compare": compare.compare,
+    "step_both": compare.step_both,
     "lessons": lesson.lessons,
     "lesson": lesson.lesson,
     "lesson_run": lesson.lesson_run,

@@ -81,7 +81,7 @@ def rewind(workspace: Workspace, args: Args) -> Running:
     """Forget what came after a step."""
     branch = active(workspace)
     kept = step_of(branch, args)
-    dropped = workspace.before("rewind", [branch]) if kept < branch.newest else workspace.dropped
+    dropped = workspace.before_change_of("rewind", branch) if kept < branch.newest else workspace.dropped
     yield branch.session.rewind(kept)
     workspace.dropped = dropped
     return plain(step=kept)
@@ -118,7 +118,7 @@ def force(workspace: Workspace, args: Args) -> Running:
     size = workspace.engine.info.vocab_size
     if token_id >= size:  # asked before anything is rewound
         raise UnknownToken(f"There is no token {token_id}: ids go from 0 to {size - 1:,}.")
-    dropped = workspace.before("force", [branch])
+    dropped = workspace.before_change_of("force", branch)
     if at < branch.newest:
         yield branch.session.rewind(at)
         workspace.dropped = dropped

@@ -26,15 +26,16 @@ def undo(workspace: Workspace, args: Args) -> Running:
     dropped = workspace.dropped
     if dropped is None:
         raise SessionError("There is nothing to undo: no token was forced and no run was dropped.")
-    now = workspace.before("undo", workspace.branches)
+    changed = next((branch for branch in workspace.branches if dropped.in_place and branch.id == dropped.active), None)
+    if changed is None:
+        now = workspace.before("undo", workspace.branches)
+    else:
+        now = workspace.before_change_of("undo", changed)
     sessions = yield from _sessions_of(workspace, dropped)
-    by_id = {branch.id: branch for branch in workspace.branches}
-    in_place = dropped.act in ("force", "rewind") and dropped.active in by_id
-    if in_place:
-        branch = by_id[dropped.active]
-        give_up(branch.session)
-        workspace.rebuilt(branch, sessions[0])
-        workspace.active = branch
+    if changed is not None:
+        give_up(changed.session)
+        workspace.rebuilt(changed, sessions[0])
+        workspace.active = changed
     else:
         _all_again(workspace, dropped, sessions)
     workspace.prompt, workspace.mode, workspace.notes = dropped.prompt, dropped.mode, dropped.notes

@@ -40,6 +40,7 @@ class Dropped:
     runs    one where the act changed the run on screen, all of them where it began anew
     active  the branch that was on screen
     steps   of that run, that Undo brings back to the screen
+    in_place  only that run changed, so only that one is put back: branches made since stay
     number  tells one from the next
     """
 
@@ -50,6 +51,7 @@ class Dropped:
     prompt: str | None
     mode: PromptMode
     notes: tuple[str, ...]
+    in_place: bool = False
     number: int = field(default_factory=lambda: next(_numbers))
 
 

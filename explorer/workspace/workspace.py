@@ -173,6 +173,11 @@ class Workspace:
         runs = tuple(run_as_it_is(branch) for branch in branches if branch.records)
         return Dropped(act, runs, self.active.id, len(self.active.records), self.prompt, self.mode, self.notes)
 
+    def before_change_of(self, act: Act, branch: Branch) -> Dropped:
+        """One run before an act that changes no other."""
+        runs, steps = (run_as_it_is(branch),), len(branch.records)
+        return Dropped(act, runs, branch.id, steps, self.prompt, self.mode, self.notes, in_place=True)
+
     def close(self) -> list[Future[None]]:
         """Give up every run, and the model. The Futures say when the places are free."""
         self.admission.line.leave(self.sid)

@@ -90,3 +90,28 @@ def test_a_rewind_that_drops_nothing_and_a_refused_token_are_not_undone(run: Pag
     run.ok("rewind", step=2)
     assert not run.ask("force", step=2, token_id=10**6)["ok"]
     assert run.header["undo"]["number"] == number
+
+
+def test_undoing_an_undo_leaves_a_branch_made_since_alone(run: Page):
+    run.ok("rewind", step=1)
+    run.ok("undo")
+    run.ok("fork", step=2)
+    run.ok("step")
+    made = run.drawn
+    run.ok("undo")
+    assert [(branch["id"], branch["steps"]) for branch in run.header["session"]["branches"]] == [(1, 2), (2, 4)]
+    run.ok("switch", branch=2)
+    assert run.drawn == made
+
+
+def test_undo_after_a_switch_changes_the_branch_that_was_forced(run: Page):
+    run.ok("fork", step=1)
+    run.ok("step")
+    wanted = run.drawn
+    run.ok("force", step=1, token_id=80)
+    run.ok("switch", branch=1)
+    other = run.drawn
+    run.ok("undo")
+    assert (run.header["session"]["branch"], run.drawn) == (2, wanted)
+    run.ok("switch", branch=1)
+    assert run.drawn == other
