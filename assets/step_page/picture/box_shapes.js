@@ -1,6 +1,6 @@
 /** What CSS draws of a box: background, gradients along it, borders, a ring around it. */
 
-import { inkAttributes, inkOf, svgElement } from './svg_markup.js';
+import { inkAttributes, inkOf, svgElement, svgNumber } from './svg_markup.js';
 
 const SIDES = ['Top', 'Right', 'Bottom', 'Left'];
 const DASHES = { dashed: (w) => `${w * 2.5} ${w * 2}`, dotted: (w) => `${w} ${w * 1.5}` };
@@ -46,11 +46,10 @@ export function linearGradient(css, isMask = false) {
 export function boxShapes({ x, y, width, height }, style) {
   if (width <= 0 || height <= 0) return '';
   const radius = Math.min(parseFloat(style.borderTopLeftRadius) || 0, width / 2, height / 2);
-  const rounded = radius ? { rx: radius } : {};
   const out = [];
-  if (isSeen(style.backgroundColor)) out.push(svgElement('rect', { x, y, width, height, ...rounded, ...inkAttributes('fill', style.backgroundColor) }));
+  if (isSeen(style.backgroundColor)) out.push(ground({ x, y, width, height }, style, inkAttributes('fill', style.backgroundColor)));
   const gradient = linearGradient(style.backgroundImage);
-  if (gradient) out.push(gradient.markup, svgElement('rect', { x, y, width, height, ...rounded, fill: `url(#${gradient.id})` }));
+  if (gradient) out.push(gradient.markup, ground({ x, y, width, height }, style, { fill: `url(#${gradient.id})` }));
   out.push(dotRow({ x, y, width, height }, style), insetRing({ x, y, width, height, radius }, style), ...borders({ x, y, width, height, radius }, style));
   if (style.outlineStyle === 'solid' && parseFloat(style.outlineWidth) && isSeen(style.outlineColor)) {
     const thick = parseFloat(style.outlineWidth);
@@ -58,6 +57,17 @@ export function boxShapes({ x, y, width, height }, style) {
     out.push(svgElement('rect', { x: x - off, y: y - off, width: width + 2 * off, height: height + 2 * off, rx: radius ? Math.max(0, radius + off) : '', fill: 'none', ...inkAttributes('stroke', style.outlineColor), 'stroke-width': thick }));
   }
   return out.join('');
+}
+
+/** What lies under a box: a rectangle, or an outline where its corners differ. */
+function ground({ x, y, width, height }, style, ink) {
+  const most = Math.min(width, height) / 2;
+  const radii = ['TopLeft', 'TopRight', 'BottomRight', 'BottomLeft'].map((corner) => Math.min(parseFloat(style[`border${corner}Radius`]) || 0, most));
+  if (radii.every((radius) => radius === radii[0])) return svgElement('rect', { x, y, width, height, rx: radii[0] || '', ...ink });
+  const [a, b, c, d] = radii;
+  const turn = (radius, dx, dy) => `a${svgNumber(radius)} ${svgNumber(radius)} 0 0 1 ${svgNumber(dx)} ${svgNumber(dy)}`;
+  const path = `M${svgNumber(x + a)} ${svgNumber(y)}H${svgNumber(x + width - b)}${turn(b, b, b)}V${svgNumber(y + height - c)}${turn(c, -c, c)}H${svgNumber(x + d)}${turn(d, -d, -d)}V${svgNumber(y + a)}${turn(a, a, -a)}Z`;
+  return svgElement('path', { d: path, ...ink });
 }
 
 /** Dots side by side, each as wide as the background's size says: a radial gradient that repeats. */

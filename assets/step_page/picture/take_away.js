@@ -22,7 +22,7 @@ export function tellSource(root, source) {
 
 function sourceOf(node, name) {
   for (let up = node; up; up = up.parentElement) if (pictureSources.has(up)) return pictureSources.get(up)(name);
-  return { words: say('picture.loupe') };
+  return { words: document.title.includes(say('picture.loupe')) ? document.title : say('picture.loupe') }; // a lab's tab has its name
 }
 
 /** ("next token", "step-5", "svg") -> "loupe-next-token-step-5.svg" */

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from typing import Any
@@ -120,8 +121,10 @@ def test_a_chart_is_taken_away_as_it_is_drawn_also_while_its_table_is_shown(page
 def test_a_bar_chart_is_taken_away_with_the_lengths_of_its_bars(page: Page):
     read(page, BARS)
     svg = ElementTree.fromstring(taken(page, "svg"))
-    rects = [node for node in svg.iter("{http://www.w3.org/2000/svg}rect") if node.get("fill") not in ("none", None)]
-    longest = sorted((float(node.get("width", "")) for node in rects), reverse=True)[1:3]  # the first is the ground
+    # Bars are rounded at one end: an outline begins after its first corner, and its upper edge ends before the second.
+    outlines = [node.get("d", "") for node in svg.iter("{http://www.w3.org/2000/svg}path")]
+    edges = [re.findall(r"^M([\d.]+) [\d.]+H([\d.]+)a([\d.]+) .*a([\d.]+) [^a]*$", d)[0] for d in outlines]
+    longest = [float(to) + float(right) - float(start) + float(left) for start, to, right, left in edges]
     assert longest[0] / longest[1] == pytest.approx(0.5 / 0.3, rel=0.01)
     rows = list(csv.reader(io.StringIO(taken(page, "csv").decode("utf-8-sig"))))
     assert rows == [

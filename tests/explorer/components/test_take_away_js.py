@@ -83,7 +83,7 @@ def test_a_grid_on_a_canvas_is_a_rectangle_a_cell_and_its_labels_are_text(page: 
         raster.begin(g, 40 * dpr, 30 * dpr);
         for (let row = 0; row < 3; row++) for (let column = 0; column < 4; column++) {
           const pixel = row < 2 ? 0xff0000ff + column * 256 : 0xff00ff00;
-          raster.rect(column * 10 * dpr, row * 10 * dpr, 9 * dpr, 9 * dpr, pixel);
+          raster.rect(column * 10 * dpr, row * 10 * dpr, (row < 2 ? 9 : 10) * dpr, 9 * dpr, pixel);
         }
         raster.commit(g, 10 * dpr, 20 * dpr);
         g.font = '12px sans-serif';
@@ -93,7 +93,7 @@ def test_a_grid_on_a_canvas_is_a_rectangle_a_cell_and_its_labels_are_text(page: 
     cells = next(node for node in svg.iter(f"{SVG}g") if node.get("class") == "cells")
     assert len(list(cells.iter(f"{SVG}rect"))) == 12
     fills = {group.get("fill"): [(r.get("x"), r.get("y"), r.get("width")) for r in group] for group in cells}
-    assert fills["#00ff00"] == [("10", "40", "9"), ("20", "40", "9"), ("30", "40", "9"), ("40", "40", "9")]
+    assert fills["#00ff00"] == [("10", "40", "10"), ("20", "40", "10"), ("30", "40", "10"), ("40", "40", "10")]
     assert fills["#ff0000"] == [("10", "20", "9"), ("10", "30", "9")]
     assert "layer <0>" in texts(svg)
 
