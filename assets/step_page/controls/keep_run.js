@@ -8,6 +8,7 @@
 import { icon, make, setText } from '../drawing/dom.js';
 import { Popover } from '../drawing/overlay.js';
 import { say } from '../drawing/say.js';
+import { saveFile } from '../drawing/table_twin.js';
 import { readRecordingFile } from '../store/recording_file.js';
 
 const SHIPPED_RUNS = [
@@ -22,13 +23,6 @@ const KINDS = {
   page: { words: say('recording.save_page'), says: say('recording.save_page_says'), type: 'text/html' },
 };
 const MOST_FILE = 256_000_000;
-
-/** Hand bytes to whoever sits here, as a file. */
-export function saveFile(name, parts, type) {
-  const address = URL.createObjectURL(new Blob(parts, { type }));
-  make('a', { href: address, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(address), 10_000);
-}
 
 export class KeepRun {
   constructor(page, store) {
@@ -81,7 +75,7 @@ export class KeepRun {
     this.#say(say('recording.saving'));
     try {
       const { name, file } = await this.store.send('save_run', { kind });
-      saveFile(name, [file.data], KINDS[kind].type);
+      saveFile(new Blob([file.data], { type: KINDS[kind].type }), name);
       this.#say(say('recording.saved', { name }));
     } catch (error) {
       this.#say(error.message, true);

@@ -14,6 +14,7 @@ import { TransportNote } from './transport_note.js';
 import { TransportView } from './transport_view.js';
 import { buildBranches } from './branches.js';
 import { openForce } from './force_dialog.js';
+import { openCompare } from '../compare/compare_sheet.js';
 import { openHelp } from './help.js';
 
 const KEYED = ['step', 'slow', 'play', 'back', 'forward', 'first', 'last', 'force', 'undo', 'help'];
@@ -41,7 +42,7 @@ export class Player {
     root.append(this.note.node, ...this.view.nodes);
     const words = { title: say('player.branches'), hint: say('player.branches_hint'), name: 'branches', side: 'above' };
     this.branches = new Popover(page, this.view.buttons.branches, words, (body, close) =>
-      buildBranches(body, store, close),
+      buildBranches(page, body, store, close),
     );
     this.stopKeys = listenToKeys(page, {
       ...Object.fromEntries(KEYED.map((act) => [act, () => this.act(act)])),
@@ -165,6 +166,7 @@ export class Player {
     note.offer(say('player.forked', { label: made.label, at: made.at }), [
       way(say('player.another_seed'), reseed),
       way(say('player.force'), () => openForce(page, store, failed)),
+      ...(made.parent ? [way(say('compare.with_parent'), () => openCompare(page, store, made.parent))] : []),
       way(say('player.another_temperature'), () => page.querySelector('.lp-slider input')?.focus({ focusVisible: true })),
     ]);
   }
