@@ -23,8 +23,8 @@ setup-test:
 run: setup-run ## start the app: make run, or make run PORT=8502
 	@$(PY) -m explorer.launch --host $(HOST) --port $(PORT)
 
-test: check ## format check, lint, types, then every test
-	@$(PY) -m pytest
+test: check ## format check, lint, types, then every test, two files at a time
+	@$(PY) -m pytest -n 2 --dist loadfile
 
 check: setup-test ## format check, lint and types
 	@$(PY) -m ruff format --check .
