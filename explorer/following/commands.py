@@ -7,7 +7,9 @@ from urllib.parse import urlsplit
 
 import segno
 
+from explorer.following.leading import Leading
 from explorer.following.leads import Leads
+from explorer.following.question import read_question
 from explorer.live.commands import Outcome
 from explorer.live.tab import Tab
 from explorer.operations import checked
@@ -19,7 +21,24 @@ FULL = "Too many people lead on this server just now. Try again in a few minutes
 
 def lead_commands(leads: Leads, tab: Tab) -> Mapping[str, Callable[[Args], Outcome]]:
     """By name, for one tab."""
-    return {"lead": lambda args: _lead(leads, tab, args), "lead_end": lambda args: _end(leads, tab)}
+    return {
+        "lead": lambda args: _lead(leads, tab, args),
+        "lead_end": lambda args: _end(leads, tab),
+        "ask_class": lambda args: _with_lead(leads, tab, lambda leading: leading.ask(read_question(args))),
+        "reveal": lambda args: _with_lead(leads, tab, Leading.reveal),
+        "ask_no_more": lambda args: _with_lead(leads, tab, lambda leading: leading.ask(None)),
+    }
+
+
+def _with_lead(leads: Leads, tab: Tab, act: Callable[[Leading], None]) -> Outcome:
+    leading = leads.of(tab)
+    if leading is None:
+        return Outcome(error=("NotHere", "This page leads no class now. Start leading first."))
+    try:
+        act(leading)
+    except checked.BadCommand as error:
+        return Outcome(error=("BadCommand", str(error)))
+    return Outcome(value=plain())
 
 
 def _lead(leads: Leads, tab: Tab, args: Args) -> Outcome:

@@ -1,4 +1,4 @@
-"""One follower's line: what the leader's feed has, and nothing up but receipts."""
+"""One follower's line: what the leader's feed has, and nothing up but receipts and answers to the leader's question."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from explorer.following.leading import Follower, Leading
 from explorer.live.frame import Json, Planes, pack
 from explorer.live.messages import Command, Message
+from explorer.operations.checked import BadCommand
 
 FOLLOWS = "You follow somebody's run, so only its leader changes it. Leave with your own copy to go on by yourself."
 
@@ -16,8 +17,8 @@ Send = Callable[[bytes], Awaitable[None]]
 class FollowerLine:
     """Sends one follower what there is, as fast as they read it."""
 
-    def __init__(self, leading: Leading, send: Send) -> None:
-        self._leading, self._send = leading, send
+    def __init__(self, leading: Leading, send: Send, owner: str) -> None:
+        self._leading, self._send, self._owner = leading, send, owner
         self._follower: Follower = leading.join()
         self._answers: list[Json] = []
         self._beat: int | None = None
@@ -29,12 +30,20 @@ class FollowerLine:
         if message.drawn is not None:
             self._leading.drawn(self._follower, message.drawn)
         if message.command is not None:
-            self.refuse(message.command)
+            self.obey(message.command)
 
-    def refuse(self, command: Command) -> None:
-        """Answer a command with the reason why it is not done."""
-        error = {"kind": "Follows", "message": FOLLOWS}
-        self._answers.append({"n": command.n, "op": command.op, "ok": False, "error": error})
+    def obey(self, command: Command) -> None:
+        """Pass on an answer; every other command is refused. One that comes again is not done again."""
+        if command.n <= self._ack:
+            return
+        said: dict[str, Json] = {"ok": False, "error": {"kind": "Follows", "message": FOLLOWS}}
+        if command.op == "answer":
+            try:
+                self._leading.answer(self._owner, command.args.get("answer"))
+                said = {"ok": True, "value": {}}
+            except BadCommand as error:
+                said = {"ok": False, "error": {"kind": "BadCommand", "message": str(error)}}
+        self._answers.append({"n": command.n, "op": command.op, **said})
         self._ack = max(self._ack, command.n)
         self._follower.news.set()
 
@@ -57,8 +66,9 @@ class FollowerLine:
         feed, follower = self._leading.feed, self._follower
         missing = feed.since(follower.sent) if self._has_snapshot else None
         if missing is None:
-            look, follow = self._leading.look.json(), self._leading.follow_json()
-            follower.sent, frame = await feed.snapshot(look=look, follow=follow)
+            leading = self._leading
+            look, follow, question = leading.look.json(), leading.follow_json(), leading.question_json()
+            follower.sent, frame = await feed.snapshot(look=look, follow=follow, question=question)
             self._has_snapshot = True
             missing = [frame]
         else:

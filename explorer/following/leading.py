@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from explorer.following.feed import Feed
 from explorer.following.look import Look
+from explorer.following.question import Asked, Question
 from explorer.live.frame import Json, Planes
 from explorer.live.record_payload import attention_json
 from explorer.live.tab import Tab
+from explorer.operations.checked import BadCommand
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +42,7 @@ class Leading:
         self.look = Look()
         self.ended = ""  # why, in words; empty: it goes on
         self.gone_since: float | None = None  # of the leader's page
+        self.asked: Asked | None = None
         self._clock = clock
         self._followers: set[Follower] = set()
         self._said: dict[str, Json] = {}
@@ -52,7 +55,32 @@ class Leading:
     def json(self) -> dict[str, Json]:
         """What the leader sees. Behind is who has not the newest frame on screen."""
         behind = sum(one.drawn < self.feed.newest for one in self._followers)
-        return {"code": self.code, "followers": len(self._followers), "behind": behind}
+        question = self.asked.json(shows_answers=True) if self.asked else None
+        return {"code": self.code, "followers": len(self._followers), "behind": behind, "question": question}
+
+    def ask(self, question: Question | None) -> None:
+        """Ask everybody who follows; None takes the question away."""
+        self.asked = None if question is None else Asked(question)
+        self._say(question=self.question_json())
+
+    def reveal(self) -> None:
+        """Show the answers to everybody. No more are taken. Raises BadCommand where nothing was asked."""
+        self._open_question().reveal()
+        self._say(question=self.question_json())
+
+    def answer(self, who: str, given: object) -> None:
+        """One follower's answer. Raises BadCommand on what is none, or comes too late."""
+        self._open_question().answer(who, given)
+        self._tell_leader()
+
+    def _open_question(self) -> Asked:
+        if self.asked is None:
+            raise BadCommand("Nothing is asked just now.")
+        return self.asked
+
+    def question_json(self) -> Json:
+        """What followers are told of it."""
+        return None if self.asked is None else self.asked.json(shows_answers=False)
 
     def join(self) -> Follower:
         """One more follows."""

@@ -115,7 +115,7 @@ class Connection:
         if leading is None:
             parts = (self._read(), self._obey(opening), self._write(), self._until_replaced())
         else:
-            line = self._follows = FollowerLine(leading, self._send)
+            line = self._follows = FollowerLine(leading, self._send, opening.owner)
             parts = (self._read(), self._follow(line, opening), line.write(), self._until_replaced())
         tasks = [asyncio.create_task(part) for part in parts]
         try:
@@ -171,7 +171,7 @@ class Connection:
 
     async def _follow(self, line: FollowerLine, opening: Opening) -> None:
         for command in opening.commands:
-            line.refuse(command)
+            line.obey(command)
         while True:
             line.take(await self._inbox.get())
 

@@ -20,7 +20,7 @@ def other(browser: Browser) -> Iterator[Page]:
     context.close()
 
 
-def test_a_follower_sees_steps_and_looks_changes_nothing_leaves_with_a_copy_and_returns(
+def test_a_follower_answers_sees_steps_and_looks_changes_nothing_leaves_with_a_copy_and_returns(
     step_page: StepPage, other: Page
 ):
     leader = step_page.open().step(2).page
@@ -28,10 +28,18 @@ def test_a_follower_sees_steps_and_looks_changes_nothing_leaves_with_a_copy_and_
     leader.locator(".lead-begin").click()
     link = leader.locator(".lead-link").inner_text()
     assert leader.locator(".lead-qr path").get_attribute("d")
-    leader.keyboard.press("Escape")
     other.goto(link)
     screen = other.locator(".loupe")
     expect(screen).to_have_attribute("data-follows", "")
+    leader.locator(".ask-next").click()
+    other.locator(".answer-form input").fill("mat")
+    other.locator(".answer-form button").click()
+    expect(leader.locator(".answer-row")).to_have_attribute("data-answer", "mat")
+    expect(other.locator(".answer-row")).to_have_count(0)
+    leader.locator(".ask-reveal").click()
+    expect(other.locator(".answer-row")).to_have_attribute("data-answer", "mat")
+    leader.locator(".ask-close").click()
+    leader.keyboard.press("Escape")
     expect(screen).to_have_attribute("data-steps", "3")
     expect(leader.locator(".lead-button")).to_have_attribute("data-followers", "1")
     step_page.step().press("ArrowLeft").press("b").press("2")

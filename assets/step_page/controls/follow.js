@@ -8,6 +8,7 @@
 
 import { make, setChildren, setText } from '../drawing/dom.js';
 import { say } from '../drawing/say.js';
+import { AnswerClass } from './ask_class.js';
 import { spelledCode } from './lead.js';
 
 export class FollowBar {
@@ -21,6 +22,7 @@ export class FollowBar {
     this.ways = make('span.recording-ways');
     this.node = make('p.run-bar.follow-bar', { role: 'status', hidden: true }, this.words, this.ways);
     place.append(this.node);
+    this.answers = new AnswerClass(place, store);
   }
 
   draw(changes) {
@@ -30,6 +32,7 @@ export class FollowBar {
     this.node.dataset.state = state;
     this.root.toggleAttribute('data-follows', Boolean(lead));
     if (state) this.#say(state, lead?.code ?? left, lead?.ended);
+    this.answers.draw();
     if (lead && changes.has('look')) this.#look(this.store.following.look);
   }
 

@@ -4,6 +4,7 @@
  * For tests: .lead-button[data-followers], .lead-code, .lead-link, .lead-qr, .lead-begin, .lead-end, .lead-count
  */
 
+import { AskClass } from './ask_class.js';
 import { icon, make, setText } from '../drawing/dom.js';
 import { Popover } from '../drawing/overlay.js';
 import { say } from '../drawing/say.js';
@@ -36,6 +37,7 @@ export class Lead {
     this.given = null; // {code, link, qr}: what the server gave for the lead that goes on
     this.said = '';
     this.timer = 0;
+    this.ask = new AskClass(store);
     this.buttonWords = make('span', {}, say('lead.button'));
     this.button = make('button.quiet.lead-button', { title: say('lead.button_title'), data: { live: '' } }, icon('lead', 15), this.buttonWords);
     this.onAct = () => store.leading && this.#tell(); // a window that opens is no change of the store
@@ -59,11 +61,10 @@ export class Lead {
   #going() {
     const { code, link, qr } = this.given;
     return [
-      make('p.lead-code', {}, spelledCode(code)),
-      qrPicture(qr),
-      make('p.lead-link', {}, link),
+      make('div.lead-top', {}, qrPicture(qr), make('div', {}, make('p.lead-code', {}, spelledCode(code)), make('p.lead-link', {}, link))),
       make('div.lead-ways', {}, copyButton(() => link, say('lead.copy')), make('button.small-button.lead-end', { onclick: () => this.#end() }, say('lead.end'))),
       this.count,
+      this.ask.node,
     ];
   }
 
@@ -90,6 +91,8 @@ export class Lead {
     this.button.dataset.followers = leading ? leading.followers : '';
     setText(this.buttonWords, leading ? say('lead.button_leads', { n: leading.followers }) : say('lead.button'));
     this.#drawCount();
+    if (leading) this.ask.draw();
+    if (this.popover.isOpen) this.popover.place();
     if (leading) this.#tell();
   }
 

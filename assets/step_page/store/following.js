@@ -3,6 +3,7 @@
  *
  *   following.lead   {code, ended} of the lead that is followed; null: this page shows a run of its own
  *   following.look   {step, layer, head, presents, window, lesson} of the leader, or null
+ *   following.question  what its leader asks: {text, kind, choices, step, revealed, answers}, or null
  *   following.left   the code of the class that was left in this tab, or ''
  */
 
@@ -11,6 +12,7 @@ const LEFT_KEY = 'loupe.left';
 export class Following {
   lead = null;
   look = null;
+  question = null;
 
   constructor() {
     try {
@@ -22,11 +24,12 @@ export class Following {
 
   /** Take what a frame says of the leader. @param {Set<string>} changes of the store */
   take(header, store, changes) {
-    if (header.frame === 1 && !header.follow) this.lead = this.look = null;
+    if (header.frame === 1 && !header.follow) this.lead = this.look = this.question = null;
     if (header.follow) {
       this.lead = header.follow;
       changes.add('follow');
     }
+    if ('question' in header) this.question = header.question;
     if (header.look) {
       this.look = header.look;
       changes.add('look');

@@ -235,12 +235,17 @@ export class Store extends EventTarget {
     changes.add('steps').add('attention');
   }
 
+  /** A follower's answer to the leader's question. @returns {Promise<any>} */
+  answerClass(answer) {
+    return this.line.send('answer', { answer });
+  }
+
   /** Stop following, and go on with a copy of the run on screen. */
   leaveClass() {
     const { code, ended } = this.following.lead;
     this.memory.own(this.session?.recipe ?? null);
     this.following.remember(ended ? '' : code);
-    this.following.lead = this.following.look = null;
+    Object.assign(this.following, { lead: null, look: null, question: null });
     this.#forget();
     this.how = null;
     this.emit(new Set(['session', 'tokens', 'steps', 'model', 'select', 'follow']));

@@ -114,7 +114,7 @@ def test_the_leader_is_told_how_many_follow_and_how_many_are_behind_and_no_names
     run.until(lambda: run.say()["leading"]["behind"] == 1)
     follower.say_drawn(follower.frames[-1]["frame"])
     run.until(lambda: run.say()["leading"]["behind"] == 0)
-    assert set(run.header["leading"]) == {"code", "followers", "behind"}
+    assert set(run.header["leading"]) == {"code", "followers", "behind", "question"}
     follower.lose()
     run.until(lambda: run.say()["leading"]["followers"] == 0)
 
@@ -199,3 +199,43 @@ def test_the_picture_is_of_the_link_and_nothing_but_an_address_is_put_into_it(pa
     assert value["qr"][0].startswith("1111111")  # the corner mark
     for wrong in ("javascript:alert(1)", "https://x/?a=1", "nonsense", 3):
         assert not page.ask("lead", address=wrong)["ok"]
+
+
+def test_answers_come_to_the_leader_alone_until_all_see_them_at_once(led: tuple[Page, Follows], server: Runtime):
+    run, follower = led
+    second = Follows(server, run.say()["leading"]["code"])
+    run.ok("ask_class", text="What comes next?", kind="token", step=4)
+    follower.until(lambda: follower.header["question"])
+    second.until(lambda: second.header["question"])
+    follower.ok("answer", answer=" mat")
+    follower.ok("answer", answer=" sofa")  # thought again
+    second.ok("answer", answer=" sofa")
+    run.until(lambda: run.say()["leading"]["question"]["answered"] == 2)
+    assert run.header["leading"]["question"]["answers"] == [[" sofa", 2]]
+    assert all((frame.get("question") or {"answers": None})["answers"] is None for frame in follower.frames)
+    run.ok("reveal")
+    for one in (follower, second):
+        one.until(lambda one=one: one.header["question"]["revealed"])
+        assert one.header["question"]["answers"] == [[" sofa", 2]]
+    assert "too late" in follower.ask("answer", answer=" rug")["error"]["message"]
+    late = Follows(server, run.header["leading"]["code"])
+    assert late.header["question"]["answers"] == [[" sofa", 2]]
+    run.ok("ask_no_more")
+    follower.until(lambda: follower.header["question"] is None)
+    assert "Nothing is asked" in follower.ask("answer", answer=" mat")["error"]["message"]
+
+
+def test_who_follows_again_has_one_answer_still(led: tuple[Page, Follows], server: Runtime):
+    run, follower = led
+    run.ok("ask_class", text="How many?", kind="number")
+    follower.ok("answer", answer=3)
+    follower.lose()
+    again = Follows(server, run.say()["leading"]["code"], owner=follower.owner)
+    again.ok("answer", answer=4)
+    run.until(lambda: run.say()["leading"]["question"]["answers"] == [["4", 1]])
+    assert not again.ask("answer", answer="many")["ok"]
+
+
+def test_only_a_leader_asks_a_class(page: Page):
+    assert "Start leading first" in page.ask("ask_class", text="?", kind="token")["error"]["message"]
+    assert "Start leading first" in page.ask("reveal")["error"]["message"]
