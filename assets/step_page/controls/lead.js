@@ -88,6 +88,7 @@ export class Lead {
   draw() {
     const { leading } = this.store;
     this.button.hidden = Boolean(this.store.following.lead);
+    this.root.toggleAttribute('data-leads', Boolean(leading));
     this.button.dataset.followers = leading ? leading.followers : '';
     setText(this.buttonWords, leading ? say('lead.button_leads', { n: leading.followers }) : say('lead.button'));
     this.#drawCount();

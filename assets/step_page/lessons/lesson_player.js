@@ -91,13 +91,23 @@ export class LessonPlayer {
     this.#error = '';
     this.acts.begin();
     const { ask } = this.scene;
-    this.question = ask && !this.#done.has(index) ? new LessonQuestion(ask, (answer) => this.#answer(answer)) : null;
+    this.question = ask && !this.#done.has(index) ? new LessonQuestion(ask, (answer) => this.#answer(answer), (question) => this.#askClass(question)) : null;
     const task = this.question?.node ?? (this.scene.you ? this.rail.act(actWords(this.scene.you)) : null);
     this.rail.show(this.lesson, index, task);
     this.#remember(false);
     if (how === 'back') this.#look();
     else this.#bring(how === 'next');
     this.#changed();
+  }
+
+  /** A class sees the question too; what it answers stands in the window of leading. */
+  #askClass(question) {
+    const { store } = this;
+    const step = question.kind === 'token' ? store.newest + 1 : null;
+    store.send('ask_class', { ...question, step }).catch((error) => {
+      this.#error = error.message;
+      this.#changed();
+    });
   }
 
   /** Where one is: in the address, in this window, and as progress in this browser. */

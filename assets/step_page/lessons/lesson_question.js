@@ -4,7 +4,9 @@
  * The answer is never typed into a lesson: a number is compared with a field of the live record, and a guessed token with
  * the step that is then taken. A wrong choice or number may be tried again, or the answer be shown.
  *
- * For tests: .lesson-ask[data-kind], .lesson-choice[data-state], .lesson-ask input, .lesson-verdict[data-right]
+ * Whoever leads a class may ask it the same.
+ *
+ * For tests: .ask-lesson, .lesson-ask[data-kind], .lesson-choice[data-state], .lesson-ask input, .lesson-verdict[data-right]
  */
 
 import { make } from '../drawing/dom.js';
@@ -12,12 +14,16 @@ import { say } from '../drawing/say.js';
 import { spanNodes } from './lesson_text.js';
 
 export class LessonQuestion {
-  /** @param {object} ask as the lesson has it @param {(answer: string|number|null) => void} onAnswer null: show it */
-  constructor(ask, onAnswer) {
-    Object.assign(this, { ask, onAnswer });
+  /**
+   * @param {object} ask as the lesson has it @param {(answer: string|number|null) => void} onAnswer null: show it
+   * @param {(question: {text: string, kind: string, choices: string[]}) => void} toClass asks everybody who follows
+   */
+  constructor(ask, onAnswer, toClass) {
+    Object.assign(this, { ask, onAnswer, toClass });
     this.verdict = make('p.lesson-verdict', { role: 'status' });
-    this.node = make('div.lesson-ask', { data: { kind: ask.kind } }, make('p.lesson-question', {}, ...spanNodes(ask.question)));
-    this.node.append(ask.kind === 'choose' ? this.#choices() : this.#form(), this.verdict);
+    this.node = make('div.lesson-ask', { data: { kind: ask.kind } }, (this.question = make('p.lesson-question', {}, ...spanNodes(ask.question))));
+    const asks = make('button.small-button.ask-lesson', { title: say('ask_class.lesson_title'), onclick: () => this.#askClass() }, say('ask_class.title'));
+    this.node.append(ask.kind === 'choose' ? this.#choices() : this.#form(), asks, this.verdict);
   }
 
   #choices() {
@@ -25,6 +31,12 @@ export class LessonQuestion {
       make('button.lesson-choice', { onclick: () => this.onAnswer(i) }, make('span', {}, ...spanNodes(text))),
     );
     return make('div.lesson-choices', {}, ...this.choices);
+  }
+
+  /** As it stands here, its values filled in. */
+  #askClass() {
+    const kind = { guess: 'token', choose: 'choice', number: 'number' }[this.ask.kind];
+    this.toClass({ text: this.question.textContent, kind, choices: (this.choices ?? []).map((node) => node.textContent) });
   }
 
   #form() {
