@@ -12,7 +12,7 @@ from engine.studies.claim_records import Finding
 from explorer.claims import measured, words
 from explorer.claims.claim import STEP, Claim, See, Verdict
 from explorer.hosting.runtime import runtime
-from explorer.labs import catalogue, live, progress, shell
+from explorer.labs import catalogue, charts, live, progress, shell
 from explorer.labs.shell import escaped
 from explorer.pages import step
 from explorer.say import words_beside
@@ -88,13 +88,11 @@ def _run(claim: Claim, place: str) -> None:
         return
     outcome = say("card.held") if finding.holds != claim.is_contrary else say("card.did_not_hold")
     st.markdown(f"**{escaped(outcome)}** {escaped(finding.verdict)}")
-    st.table(
-        [
-            {say("card.measured"): one.what, say("card.value"): words.number_words(words.as_number(one))}
-            for one in finding.readings
-        ],
-        hide_index=True,
-    )
+    rows = [
+        {say("card.measured"): one.what, say("card.value"): words.number_words(words.as_number(one))}
+        for one in finding.readings
+    ]
+    charts.table(rows, name=f"{place} {claim.id}")
     shell.source("measured", finding.measured)
 
 

@@ -167,6 +167,12 @@ def _numbers(rows: Rows, key: str, name: str) -> None:
         _table(rows)
 
 
+def table(rows: Rows, *, name: str) -> None:
+    """Rows as a table, and a button that saves them as CSV. `name` tells this table from the others of a page."""
+    _table(rows)
+    st.download_button("CSV", csv_text(rows), f"{name}.csv", "text/csv", key=f"{name}_csv", on_click="ignore")
+
+
 def _table(rows: Rows) -> None:
     if len(rows) <= PLAIN_ROWS:
         st.table(list(rows), hide_index=True)

@@ -126,7 +126,7 @@ def _numbers(chosen: ChosenModel, room: Room, context: int) -> None:
         rows.append(
             {"what": say("calculator.fitting"), "size": about + format_count(room.sessions(context)), "bytes": ""}
         )
-    st.table(rows, hide_index=True)
+    charts.table(rows, name="cache sizes")
     ways = kinds(chosen.shape)
     by_length = [
         {

@@ -44,13 +44,11 @@ def show(session: DecodeSession) -> None:
     window = memory.window_words(info.shape, record.kv_len, use.kv_live_bytes, bytes_each)
     if window:
         st.text(window)
-    st.table(
-        [
-            {"number": n.name, "bytes": f"{n.size:,}", "how": n.origin, say("three_numbers.includes"): n.includes}
-            for n in found
-        ],
-        hide_index=True,
-    )
+    rows = [
+        {"number": n.name, "bytes": f"{n.size:,}", "how": n.origin, say("three_numbers.includes"): n.includes}
+        for n in found
+    ]
+    charts.table(rows, name="cache in bytes")
     held, counters = engine.sessions.total(), engine.counters()
     parts = memory.parts(use, all_live=held.live, all_reserved=held.reserved, shared=counters.prefix_bytes)
     charts.show(

@@ -80,7 +80,7 @@ def show(case: Case) -> None:
         with part:
             st.text(words.regime(case.pair[0], case.sizes, rates))
             rows = table.computed_rows(pair, rates)
-            st.table(table.shown(rows, SHOWN), hide_index=True)
+            charts.table(table.shown(rows, SHOWN), name="computed phases")
             source("computed", ASSUMED)
             source("published", say("anywhere.source", name=case.model.name, source=case.model.source))
             source(case.machine.origin, say("anywhere.source", name=rates.name, source=rates.source))

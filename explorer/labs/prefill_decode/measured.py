@@ -145,7 +145,7 @@ def _results(engine: LLMEngine, times: tuple[PhaseTimes, ...]) -> None:
     if not part:
         return
     with part:
-        st.table(table.shown(rows, SHOWN), hide_index=True)
+        charts.table(table.shown(rows, SHOWN), name="measured phases")
         if rates is not None and is_priced:
             st.text(words.regime(priced[0], sizes, rates))
         source(

@@ -78,13 +78,13 @@ def _examples() -> None:
     part = shell.details(say("page.one_card", large=example.LARGE, card=example.CARD), key="roof_70b")
     if part:
         with part:
-            st.table(example.one_card_rows(), hide_index=True)
+            charts.table(example.one_card_rows(), name="one card")
             shell.source("computed", say("page.one_card_formula"))
     part = shell.details(say("page.example", name=BOOK.name), key="roof_book")
     if part:
         with part:
-            st.table(example.book_results(), hide_index=True)
+            charts.table(example.book_results(), name="textbook results")
             st.text(example.book_says())
-            st.table(example.book_inputs(), hide_index=True)
+            charts.table(example.book_inputs(), name="textbook inputs")
             shell.source("published", say("page.inputs", source=BOOK.source))
             shell.source("computed", say("page.example_formula"))

@@ -100,3 +100,16 @@ def test_an_axis_in_milliseconds_gets_no_second_prefix(title: str, is_plain: boo
     assert (figure.layout.yaxis.exponentformat, figure.layout.yaxis.separatethousands) == (
         ("none", True) if is_plain else (None, None)
     )
+
+
+def test_a_table_by_itself_is_saved_as_csv_too():
+    def table_page() -> None:
+        from explorer.labs import charts
+
+        charts.table([{"tokens": 1, "bytes": "1,024"}], name="sizes")
+
+    page = AppTest.from_function(table_page).run()
+    assert not page.exception
+    (button,) = page.get("download_button")
+    assert (button.proto.label, button.proto.id.endswith("sizes_csv")) == ("CSV", True)
+    assert csv_text([{"tokens": 1, "bytes": "1,024"}]) == 'tokens,bytes\n1,"1,024"\n'
