@@ -178,7 +178,9 @@ def test_arrows_choose_a_head_and_say_what_it_reads(step_page: StepPage):
     before = step_page.store("store.sel")
     step_page.press("ArrowDown").press("ArrowRight")
     expect(grid.locator("[role=gridcell]")).to_have_count(1)
-    assert spoken(grid).startswith(f"layer {before['layer'] + 1}, head {before['head'] + 1}, reads “")
+    said = f"layer {before['layer'] + 1}, head {before['head'] + 1}, reads “"
+    expect(grid.locator("[role=gridcell]")).to_contain_text(said)  # once both keys are drawn
+    assert spoken(grid).startswith(said)
     assert step_page.selected == 1, "the arrows did not look back"
 
 
