@@ -23,8 +23,9 @@ setup-test:
 run: setup-run ## start the app: make run, or make run PORT=8502
 	@$(PY) -m explorer.launch --host $(HOST) --port $(PORT)
 
-test: check ## format check, lint, types, then every test, two files at a time
-	@$(PY) -m pytest -n 2 --dist loadfile
+test: check ## format check, lint, types, then every test: two files at a time, those that drive the app one by one
+	@$(PY) -m pytest -n 2 --dist loadfile --ignore=tests/browser
+	@$(PY) -m pytest tests/browser
 
 check: setup-test ## format check, lint and types
 	@$(PY) -m ruff format --check .
